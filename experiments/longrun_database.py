@@ -32,10 +32,10 @@ from neuroevo.runs.database import Database
 from neuroevo.runs.generation_rows import rows_of, write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.member_rows import PlayedMembers, write_members
-from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.paths import CONFIG, LOG, check_free
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.writer import new_database
+from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.training.record import COLUMNS, EvaluationRecord, PhaseRecord, Record
 

@@ -11,10 +11,9 @@ import argparse
 from pathlib import Path
 
 from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
-from neuroevo.runs.warm_start import first_state
+from neuroevo.runs.reader import Elite, RunReader
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.warm_start import first_state
 
 
 def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReader, int, Evaluation, Evaluation]:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
     from neuroevo.envs.vector import make_vec
-    from neuroevo.runs.trackers import MlflowTracker, WandbTracker
     from neuroevo.training.callback import Callback
+    from neuroevo.training.trackers import MlflowTracker, WandbTracker
 
 __version__ = VERSION
 __all__ = [

@@ -23,9 +23,9 @@ from neuroevo.comparison.plots import draw_curves, draw_throughput
 from neuroevo.comparison.runner import JobResult, done
 from neuroevo.comparison.settings import CONTENDERS, Comparison
 from neuroevo.core.errors import cannot_write
-from neuroevo.runs.provenance import machine
+from neuroevo.core.statistics import summarize
+from neuroevo.sessions.provenance import machine
 from neuroevo.system.files import write_atomically
-from neuroevo.system.statistics import summarize
 
 BARE = "Brax's step alone"
 

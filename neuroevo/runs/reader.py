@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from neuroevo.algorithms.base import State
 from neuroevo.config.load import load_run_config
+from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
@@ -16,14 +18,24 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.tree import centers_of
 from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.elite import Elite
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
 from neuroevo.runs.paths import CONFIG, is_run, no_run
 from neuroevo.runs.rebuilt import state_before
-from neuroevo.runs.resume import read_state_of
-from neuroevo.runs.state_rows import generations_of_states
-from neuroevo.system.own_runs import is_own
+from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
+
+
+@dataclass(frozen=True)
+class Elite:
+    """The best genome of a generation.
+
+    Attributes:
+        genome: The genome.
+        normalizer: Normalizer of its networks' observations; None: they are not normalized.
+    """
+
+    genome: Genome
+    normalizer: Normalizer | None = None
 
 
 class RunReader:

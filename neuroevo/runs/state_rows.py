@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuroevo.algorithms.base import State
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.core.state_codec import Encoded, check_fields, decode, encode
 from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.state_codec import Encoded, check_fields, decode, encode
 from neuroevo.runs.values import Number, array_row, checksum
 from neuroevo.system.reading import parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
+log = logging.getLogger("neuroevo")
 _KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays"}
 
 
 class StateError(ValueError):
     """A state cannot be used; the message says why, as the end of a sentence that begins with its number."""
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A state that was passed over.
+
+    Attributes:
+        generation: The number of finished generations.
+        file: The database.
+        reason: Why it cannot be used.
+    """
+
+    generation: int
+    file: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the state after generation {self.generation} in {self.file}: it {self.reason}"
 
 
 def write_state(database: Database, state: TrainState, genomes: GenomeWriter) -> list[Genome]:
@@ -134,6 +158,88 @@ def read_state(
             "made it, say so with --trust (in Python: trust=True)"
         )
     return state
+
+
+def newest_state(
+    database: Database, config: Config, trust: bool = False, known: dict[Genome, int] | None = None
+) -> tuple[TrainState, list[Unusable]]:
+    """Read the newest state that a run can continue from.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+        trust: Whether to use a pickle, whoever wrote it.
+        known: Gets the numbers of the rows of the state's genomes.
+
+    Returns:
+        The state, and the newer ones, which cannot be used.
+
+    Raises:
+        UserError: There is none.
+    """
+    unusable: list[Unusable] = []
+    (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
+    for generation in reversed(generations_of_states(database)):
+        found: dict[Genome, int] = {}
+        try:
+            state = read_state(database, generation, config.algorithm.state_type, trust, found)
+            _check_state(state, config)
+            if generation > count:
+                raise StateError(f"is later than the database's {count} generations")
+        except ValueError as error:  # StateError is one
+            reason = str(error) if isinstance(error, StateError) else f"cannot be used: {error}"
+            unusable.append(Unusable(generation, database.file, reason))
+            continue
+        if known is not None:
+            known.update(found)
+        return state, unusable
+    reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
+    raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
+
+
+def read_state_of(
+    database: Database,
+    config: Config,
+    generation: int | None = None,
+    trust: bool = False,
+    known: dict[Genome, int] | None = None,
+) -> TrainState:
+    """Read a state of a run.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+        generation: The number of finished generations; None: the newest state that can be used.
+        trust: Whether to use a pickle, whoever wrote it.
+        known: Gets the numbers of the rows of the state's genomes.
+
+    Returns:
+        The state. A newer one that cannot be used is logged.
+
+    Raises:
+        UserError: There is no such state, or it cannot be used.
+    """
+    if generation is None:
+        state, unusable = newest_state(database, config, trust, known)
+        for each in unusable:
+            log.warning("neuroevo: passed over %s", each)
+        return state
+    try:
+        return read_state(database, generation, config.algorithm.state_type, trust, known)
+    except StateError as error:
+        there = ", ".join(map(str, generations_of_states(database))) or "none"
+        raise UserError(
+            f"the state after generation {generation} in {database.file} {error} (generations with a state: {there})"
+        ) from None
+
+
+def _check_state(state: TrainState, config: Config) -> None:
+    """Check a state against the configuration. ValueError: it was made with another one."""
+    config.algorithm.check_state(state.algorithm)
+    tests = config.training.test_episodes
+    for each in state.pending:
+        if len(each.steps) != tests:
+            raise ValueError(f"{len(each.steps)} test episodes are pending, expected {tests}")
 
 
 def _decode(

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
+from neuroevo.core.statistics import Summary, interval
 from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.space import value_text
 from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.system.console import clock
-from neuroevo.system.statistics import Summary, interval
 
 Row = dict[str, Any]
 

@@ -19,7 +19,7 @@ from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.system.statistics import without_overflow
+from neuroevo.core.statistics import without_overflow
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,11 +26,11 @@ from neuroevo.networks.architectures import input_line, model, to_text, virtual_
 from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.lane_graph import lane_function
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.values import checksum
-from neuroevo.runs.warm_start import first_reference
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.warm_start import first_reference
 from tests.support.databases import change, query
 from tests.support.population_reference import ReferenceNetwork, noise
 from tests.support.runs import config, read_rows, results, train

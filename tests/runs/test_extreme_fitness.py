@@ -15,7 +15,7 @@ from neuroevo.analysis.evaluation import evaluate
 from neuroevo.analysis.run_plots import plot
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.payload import text
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.runs.test_tensorboard import events
 from tests.support import toy
 from tests.support.databases import read_rows

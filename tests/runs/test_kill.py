@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import neuroevo
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.kill_resume import kill_and_resume
 from tests.support.kills import KINDS, MOST_PER_KILL, SWEEP, kill_all
 from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
@@ -104,7 +104,7 @@ def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     new_run(tmp_path / "run")
     program = (
-        f"import time; from neuroevo.runs.folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
+        f"import time; from neuroevo.sessions.folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
     )
     program += "; print('locked', flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)

@@ -8,9 +8,9 @@ from neuroevo.cli import app
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import read_rows
 from tests.support.runs import config, results, train
 

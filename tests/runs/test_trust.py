@@ -16,9 +16,9 @@ from neuroevo.cluster.player import Player
 from neuroevo.core import user_module
 from neuroevo.core.errors import NotTrustedError
 from neuroevo.inspector.inspection import Inspection
-from neuroevo.runs import training_run
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions import evaluators
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import load_sweep
@@ -365,7 +365,7 @@ def test_nothing_else_in_the_folder_is_imported(user, own):
 def test_machines_of_a_cluster_get_kept_modules_from_the_driver(user, own):
     (user.work / "theirs.py").unlink()
     config = neuroevo.load_config(own / "config.toml")
-    settings = training_run._player_settings(config, (config.network,))
+    settings = evaluators._player_settings(config, (config.network,))
     sys.modules.pop("theirs")
     user_module.keep({})  # as in a process on another machine
     assert user.has_run()

@@ -21,13 +21,13 @@ from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.database import _SCHEMA, DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.genome_rows import _decode
 from neuroevo.runs.member_rows import _fitness_sum, _sum
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.resume import newest_state
 from neuroevo.runs.values import checksum
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.resume import newest_state
 from tests.fuzz.parsers.target import Target
 from tests.support.runs import config, interrupted_run, new_run
 
@@ -69,7 +69,7 @@ def _database(data: bytes) -> None:
     try:
         for read in (lambda: _look(path), lambda: _members(path), lambda: _newest(path), lambda: _outcomes(path)):
             _try(read)
-        with patch("neuroevo.runs.folder.provenance", return_value={"versions": {"neuroevo": "0"}}):  # it asks Git
+        with patch("neuroevo.sessions.folder.provenance", return_value={"versions": {"neuroevo": "0"}}):  # it asks Git
             _try(lambda: RunFolder.resume(path).open(["fuzz"]).close())
     finally:
         logging.disable(logging.NOTSET)

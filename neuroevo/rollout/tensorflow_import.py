@@ -1,4 +1,4 @@
-"""Imports TensorFlow without its messages about oneDNN and CUDA, which none of its log levels silences (2.21)."""
+"""Import TensorFlow without its messages about oneDNN and CUDA, which none of its log levels silences (2.21)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _lean = False
 
 
 def be_lean() -> None:
-    """Has load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
+    """Make load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
 
     For processes that are neuroevo's alone. Whoever imports one of these packages later gets it.
     """
@@ -22,7 +22,7 @@ def be_lean() -> None:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow and shows what it writes to standard error only if the import fails.
+    """Import TensorFlow and show what it writes to standard error only if the import fails.
 
     Raises:
         ImportError: TensorFlow cannot be imported.
@@ -50,7 +50,7 @@ def load_tensorflow() -> None:
 
 @contextmanager
 def _hidden(packages: tuple[str, ...]) -> Iterator[None]:
-    """Keeps packages that have not been imported yet from being found."""
+    """Keep packages that have not been imported yet from being found."""
     hidden = [name for name in packages if name not in sys.modules]
     for name in hidden:
         sys.modules[name] = None  # type: ignore[assignment]  # as the import system has it

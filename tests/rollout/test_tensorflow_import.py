@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
+from neuroevo.rollout.tensorflow_import import be_lean, load_tensorflow
 be_lean()
 load_tensorflow()
 assert "tensorflow" in sys.modules and not sys.modules.keys() & {"matplotlib", "scipy", "jax"}
@@ -34,7 +34,7 @@ def test_a_lean_import_plays_and_hides_nothing_for_good():
 @pytest.mark.slow
 def test_somebody_who_looks_is_told():
     """A terminal gets a line before the seconds of the import; a pipe none."""
-    program = "from neuroevo.system.tensorflow_import import *\nbe_lean()\nload_tensorflow()"
+    program = "from neuroevo.rollout.tensorflow_import import *\nbe_lean()\nload_tensorflow()"
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, stderr=theirs)
     os.close(theirs)

@@ -6,8 +6,8 @@ import pytest
 
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import checkpoints_of, delete_states_after, info_of, query, read_rows
 from tests.support.runs import config, contents, interrupted_run, new_run, play, results
 from tests.support.toy import ToyEvaluator

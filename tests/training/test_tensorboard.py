@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event, SessionLog
 
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import delete_states_after, read_rows
 from tests.support.runs import config, new_run, play
 from tests.support.toy import ToyEvaluator

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from neuroevo.config.load import load_run_config
+from neuroevo.config.own_modules import changed_modules
+from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import Recorded, require_trust
 from neuroevo.core.errors import UserError
@@ -25,32 +27,12 @@ from neuroevo.runs.about import read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter, forget_births
-from neuroevo.runs.own_modules import changed_modules
 from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
-from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
+from neuroevo.runs.state_rows import Unusable, delete_states, generations_of_states, newest_state
 from neuroevo.runs.writer import Writer, last_session, new_database
-from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
-
-
-@dataclass(frozen=True)
-class Unusable:
-    """A state that was passed over.
-
-    Attributes:
-        generation: The number of finished generations.
-        file: The database.
-        reason: Why it cannot be used.
-    """
-
-    generation: int
-    file: Path
-    reason: str
-
-    def __str__(self) -> str:
-        return f"the state after generation {self.generation} in {self.file}: it {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -128,79 +110,6 @@ def prepare_resume(
     return made
 
 
-def newest_state(
-    database: Database, config: Config, trust: bool = False, known: dict[Genome, int] | None = None
-) -> tuple[TrainState, list[Unusable]]:
-    """Read the newest state that a run can continue from.
-
-    Args:
-        database: The run's.
-        config: Its configuration.
-        trust: Whether to use a pickle, whoever wrote it.
-        known: Gets the numbers of the rows of the state's genomes.
-
-    Returns:
-        The state, and the newer ones, which cannot be used.
-
-    Raises:
-        UserError: There is none.
-    """
-    unusable: list[Unusable] = []
-    (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
-    for generation in reversed(generations_of_states(database)):
-        found: dict[Genome, int] = {}
-        try:
-            state = read_state(database, generation, config.algorithm.state_type, trust, found)
-            _check_state(state, config)
-            if generation > count:
-                raise StateError(f"is later than the database's {count} generations")
-        except ValueError as error:  # StateError is one
-            reason = str(error) if isinstance(error, StateError) else f"cannot be used: {error}"
-            unusable.append(Unusable(generation, database.file, reason))
-            continue
-        if known is not None:
-            known.update(found)
-        return state, unusable
-    reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
-    raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
-
-
-def read_state_of(
-    database: Database,
-    config: Config,
-    generation: int | None = None,
-    trust: bool = False,
-    known: dict[Genome, int] | None = None,
-) -> TrainState:
-    """Read a state of a run.
-
-    Args:
-        database: The run's.
-        config: Its configuration.
-        generation: The number of finished generations; None: the newest state that can be used.
-        trust: Whether to use a pickle, whoever wrote it.
-        known: Gets the numbers of the rows of the state's genomes.
-
-    Returns:
-        The state. A newer one that cannot be used is logged.
-
-    Raises:
-        UserError: There is no such state, or it cannot be used.
-    """
-    if generation is None:
-        state, unusable = newest_state(database, config, trust, known)
-        for each in unusable:
-            log.warning("neuroevo: passed over %s", each)
-        return state
-    try:
-        return read_state(database, generation, config.algorithm.state_type, trust, known)
-    except StateError as error:
-        there = ", ".join(map(str, generations_of_states(database))) or "none"
-        raise UserError(
-            f"the state after generation {generation} in {database.file} {error} (generations with a state: {there})"
-        ) from None
-
-
 def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:
     """Delete what a run has played after a state, in a transaction.
 
@@ -239,15 +148,6 @@ def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -
                     "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
                     "[checkpoints], [cluster]" + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )
-
-
-def _check_state(state: TrainState, config: Config) -> None:
-    """Check a state against the configuration. ValueError: it was made with another one."""
-    config.algorithm.check_state(state.algorithm)
-    tests = config.training.test_episodes
-    for each in state.pending:
-        if len(each.steps) != tests:
-            raise ValueError(f"{len(each.steps)} test episodes are pending, expected {tests}")
 
 
 def _before(file: Path, recorded: Recorded, after: Config, trust: bool) -> Config:

@@ -10,10 +10,10 @@ import termios
 import pytest
 
 from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
-from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.writer import Writer
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.metrics_csv import CsvFile
 from tests.support.commands import start_endless, wait_for_rows
 from tests.support.databases import count_rows, query, read_rows
 from tests.support.runs import new_run, play, results

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.record import checked_metrics
 from tests.support.odd_metrics import METRICS, NAME
 from tests.support.runs import interrupted_run, new_run, play, read_rows, results

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.damage import DAMAGES
 from tests.support.databases import change, query
 from tests.support.runs import checkpoints_of, contents, interrupted_run, new_run, play, read_elites, results

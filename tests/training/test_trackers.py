@@ -9,9 +9,9 @@ import pytest
 import neuroevo
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs import trackers
 from neuroevo.runs.paths import LOG
 from neuroevo.runs.reader import RunReader
+from neuroevo.training import trackers
 from tests.support.runs import TABLES, config
 
 SHORT = {

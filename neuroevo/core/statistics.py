@@ -56,7 +56,7 @@ class Summary:
 
 
 def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
-    """Computes summary statistics with Student's t interval for the mean.
+    """Compute summary statistics with Student's t interval for the mean.
 
     Args:
         values: Numbers, float64 [n].
@@ -76,7 +76,7 @@ def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
 
 
 def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) -> Summary:
-    """Computes the mean of the middle half of all scores together, with a stratified bootstrap interval.
+    """Compute the mean of the middle half of all scores together, with a stratified bootstrap interval.
 
     As arXiv 2108.13264 (Agarwal et al.) recommends for few runs: it is less moved by one lucky run than the mean, and
     uses more of the scores than the median. The interval is that of percentiles over resamples, in which each sample is
@@ -112,7 +112,7 @@ def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) 
 
 
 def interval(n: int, mean: float, standard_error: float | None, confidence: float = 0.95) -> Summary:
-    """Computes Student's t interval of a mean whose standard error is known.
+    """Compute Student's t interval of a mean whose standard error is known.
 
     Args:
         n: How many numbers the mean is of.

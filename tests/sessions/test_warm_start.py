@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import read_elites
 from tests.support.runs import config, interrupted_run, new_run, play
 from tests.support.toy import ToyEvaluator

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import sys
 import time
 from abc import abstractmethod
@@ -20,12 +21,12 @@ from typing_extensions import override
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, shortened
-from neuroevo.runs.folder import log
 from neuroevo.system.files import write_atomically
 from neuroevo.system.reading import parse_json, read_regular
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record
 
+log = logging.getLogger("neuroevo")
 _KEPT = "trackers.json"
 
 
@@ -84,15 +85,15 @@ class Tracker(Callback):
 
     @abstractmethod
     def _start(self, project: str, folder: Path, parameters: dict[str, Any], run: str | None) -> str:
-        """Starts a run of the tracker, or goes on with the one of that name; returns its name."""
+        """Start a run of the tracker, or continue the one of that name; return its name."""
 
     @abstractmethod
     def _log(self, generation: int, numbers: dict[str, float]) -> None:
-        """Sends the numbers of a finished generation."""
+        """Send the numbers of a finished generation."""
 
     @abstractmethod
     def _finish(self, error: BaseException | None) -> None:
-        """Ends the tracker's run."""
+        """End the tracker's run."""
 
 
 class WandbTracker(Tracker):
@@ -158,12 +159,12 @@ TRACKERS: dict[str, type[Tracker]] = {"wandb": WandbTracker, "mlflow": MlflowTra
 
 
 def trackers_of(config: Config) -> list[Tracker]:
-    """The callbacks that a configuration's logging.trackers names; TensorBoard's files are the run folder's own."""
+    """Return the callbacks that logging.trackers names; TensorBoard's files are the run folder's own."""
     return [TRACKERS[name]() for name in config.logging.trackers if name in TRACKERS]
 
 
 def _kept(folder: Path) -> dict[str, str]:
-    """The names of the trackers' runs. UserError: the file is not what begin() wrote."""
+    """Return the names of the trackers' runs. UserError: the file is not what begin() wrote."""
     path = folder / _KEPT
     if not path.exists():
         return {}

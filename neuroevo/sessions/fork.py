@@ -21,9 +21,11 @@ import numpy as np
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
+from neuroevo.config.own_runs import is_own, remember
 from neuroevo.config.schema import BUDGETS, Config
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
+from neuroevo.core.state_codec import encode
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.about import FORKED, SNAPSHOT, About, read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
@@ -31,17 +33,16 @@ from neuroevo.runs.episode_rows import forget_episodes
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.paths import CONFIG, check_free
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.resume import cut_back, read_state_of
-from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import (
     delete_states,
     generations_of_states,
     last_genome,
+    read_state_of,
     write_state,
 )
 from neuroevo.runs.writer import new_database
+from neuroevo.sessions.resume import cut_back
 from neuroevo.system.files import make_folder
-from neuroevo.system.own_runs import is_own, remember
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 

@@ -23,5 +23,5 @@ class LastWords:
         )
 
     def withdraw(self) -> None:
-        """Ends the child without a line. May be called more than once."""
+        """End the child without a line. May be called more than once."""
         self._child.communicate(b"\n")

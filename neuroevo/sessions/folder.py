@@ -23,37 +23,47 @@ import numpy as np
 from typing_extensions import override
 
 from neuroevo.algorithms.base import Played
+from neuroevo.config.own_modules import keep_sources, remember_own
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import FORKED, About, read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
-from neuroevo.runs.fork import Fork, begin_fork, prepare, write_snapshot
 from neuroevo.runs.generation_rows import rows_of
 from neuroevo.runs.genome_rows import GenomeWriter
-from neuroevo.runs.log_file import close_log, open_log
-from neuroevo.runs.metrics_csv import CsvFile
-from neuroevo.runs.own_modules import keep_sources, remember_own
-from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, is_run, make_default
-from neuroevo.runs.provenance import provenance
-from neuroevo.runs.recorder import Recorder
-from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
+from neuroevo.runs.paths import (
+    CONFIG,
+    TENSORBOARD,
+    check_free,
+    check_names,
+    default_path,
+    delete_temporary,
+    is_run,
+    make_default,
+)
 from neuroevo.runs.state_rows import (
     StateError,
+    Unusable,
     last_genome,
     read_state,
     write_state,
 )
-from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.values import Number
-from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
+from neuroevo.sessions.fork import Fork, begin_fork, prepare, write_snapshot
+from neuroevo.sessions.log_file import close_log, open_log
+from neuroevo.sessions.metrics_csv import CsvFile
+from neuroevo.sessions.provenance import provenance
+from neuroevo.sessions.recorder import Recorder
+from neuroevo.sessions.resume import Resumed, cut_back, prepare_resume
+from neuroevo.sessions.warm_start import first_reference, first_state
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record, describe
 from neuroevo.training.state import TrainState, spent
+from neuroevo.training.tensorboard import TensorBoardWriter
 
 log = logging.getLogger("neuroevo")
 
@@ -137,7 +147,7 @@ class RunFolder(Callback):
         Args:
             path: The new run's folder, which will begin with the other run's generations and state.
             source: The folder of the other run, which may be training.
-            overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.runs.fork has which.
+            overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.sessions.fork has which.
             config: A configuration to use instead of the other run's own with `overrides`.
             generation: After how many generations they part; None for the other run's newest usable state.
             trust: Whether to run code and read models that the other run names, whoever made it.
@@ -161,8 +171,8 @@ class RunFolder(Callback):
 
         Args:
             path: The run's folder, which is locked from now on.
-            overrides: Changes to the run's own configuration, such as "training.generations=9"; neuroevo.runs.resume
-                has which.
+            overrides: Changes to the run's own configuration, such as "training.generations=9";
+                neuroevo.sessions.resume has which.
             config: A configuration to use instead of the run's own with `overrides`.
             trust: Whether to run code and read models that the run names, whoever made it. It counts as made here from
                 then on.
@@ -221,7 +231,7 @@ class RunFolder(Callback):
             if "tensorboard" in self.config.logging.trackers:
                 rows = rows_of(self._database, max(first - 1, 0), fitness=False)
                 frame = rows[0]["frames_total"] + 1 if first and rows else 0
-                self._tensorboard = TensorBoardWriter(self._place, self.config.tables(), first, frame)
+                self._tensorboard = TensorBoardWriter(self._place / TENSORBOARD, self.config.tables(), first, frame)
                 self._open.callback(self._tensorboard.close)
             self._open.callback(close_log, open_log(self._place))
         except BaseException as error:

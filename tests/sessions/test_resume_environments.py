@@ -10,8 +10,8 @@ from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs.mujoco import model_path
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import read_rows
 from tests.support.runs import config, contents, interrupted_run, new_run, play, results
 from tests.support.toy import ToyEvaluator

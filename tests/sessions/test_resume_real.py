@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, results, train
 
 CHANGES = {

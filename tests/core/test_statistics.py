@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroevo.system.statistics import Summary, interquartile_mean, summarize
+from neuroevo.core.statistics import Summary, interquartile_mean, summarize
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

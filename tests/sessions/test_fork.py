@@ -5,8 +5,8 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import checkpoints_of, database_contents, info_of, query, read_elites, read_rows
 from tests.support.runs import config, contents, interrupted_run, new_run, play, results, timeless
 from tests.support.toy import ToyEvaluator, call_of

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from neuroevo.runs import provenance
+from neuroevo.sessions import provenance
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.config.named import named_code
+from neuroevo.config.own_runs import list_path, remember
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import kept_path
 from neuroevo.core.user_module import names
 from neuroevo.system.files import check_kind, make_folder, write_atomically
-from neuroevo.system.own_runs import list_path, remember
 
 
 def _sources(config: Config) -> dict[str, Path]:

@@ -9,7 +9,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.problems import Problem, problems_in, refuse
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.runs.warm_start import first_reference, first_state
+from neuroevo.sessions.warm_start import first_reference, first_state
 
 
 def problems(config: Config, from_start: bool = True, trust: bool = False) -> list[Problem]:

@@ -22,9 +22,8 @@ from tensorboardX import summary
 from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from neuroevo.runs.paths import TENSORBOARD
+from neuroevo.core.statistics import without_overflow
 from neuroevo.system.files import check_kind, make_folder
-from neuroevo.system.statistics import without_overflow
 from neuroevo.training.record import Record
 
 FRAMES = "frames"
@@ -36,7 +35,7 @@ class TensorBoardWriter:
     """Writes a new event file in which a step is a generation, and one in which it is a frame.
 
     Args:
-        run: The run's folder; that of event files is made if it is missing.
+        folder: The folder of event files, which is made if it is missing.
         tables: The configuration's keys and values by section; a value that is not a number is written as text.
         first_generation: The generation from which the run starts or goes on. TensorBoard drops the events of this and
             later generations that earlier files in the folder hold.
@@ -44,13 +43,13 @@ class TensorBoardWriter:
 
     Raises:
         OSError: The file cannot be written.
-        UserError: The folder of event files is a link.
+        UserError: The folder is a link.
     """
 
-    def __init__(self, run: Path, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int = 0):
+    def __init__(self, folder: Path, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int):
         with ExitStack() as opened:
-            self._generations = opened.enter_context(closing(_EventFile(run / TENSORBOARD, first_generation)))
-            self._frames = opened.enter_context(closing(_EventFile(run / TENSORBOARD / FRAMES, first_frame)))
+            self._generations = opened.enter_context(closing(_EventFile(folder, first_generation)))
+            self._frames = opened.enter_context(closing(_EventFile(folder / FRAMES, first_frame)))
             self._begin(tables)
             self._open = opened.pop_all()
 
@@ -64,7 +63,7 @@ class TensorBoardWriter:
         self._generations.add(Event(summary=experiment), Event(summary=start))
 
     def add(self, record: Record) -> None:
-        """Writes the scalars and the fitness histogram of a finished generation.
+        """Write the scalars and the fitness histogram of a finished generation.
 
         Raises:
             OSError: The file cannot be written.
@@ -79,7 +78,7 @@ class TensorBoardWriter:
         self._frames.add(*(Event(summary=each, step=record.frames_total) for each in scalars))
 
     def close(self) -> None:
-        """Marks the end of the session and closes the files.
+        """Mark the end of the session and close the files.
 
         Raises:
             OSError: The file cannot be written.
@@ -121,6 +120,6 @@ def _histogram(tag: str, values: np.ndarray) -> summary.Summary:
 
 
 def _tag(name: str) -> str:
-    """Turns fitness_mean into fitness/mean, so that TensorBoard shows related curves together."""
+    """Turn fitness_mean into fitness/mean, so that TensorBoard shows related curves together."""
     group, underscore, rest = name.partition("_")
     return f"{group}/{rest}" if underscore and group in _GROUPS else name

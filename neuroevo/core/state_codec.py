@@ -43,7 +43,7 @@ class Encoded:
 
 
 def encode(*states: Any) -> Encoded:
-    """Takes states apart.
+    """Encode states.
 
     Args:
         states: What to encode.
@@ -83,7 +83,7 @@ def encode(*states: Any) -> Encoded:
 
 
 def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
-    """Puts states together again.
+    """Decode states.
 
     Args:
         encoded: What `encode` returned.
@@ -143,7 +143,7 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
 
 
 def _chosen(items: Sequence[Any], index: object, what: str) -> Any:
-    """One of a list. ValueError: the list has none of this number."""
+    """Return one of a list. ValueError: the list has none of this number."""
     if type(index) is not int or not 0 <= index < len(items):
         raise ValueError(f"{what} {str(index)[:80]} is not there, expected one in [0, {len(items)})")
     return items[index]
