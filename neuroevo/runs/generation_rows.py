@@ -11,7 +11,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import inline
 from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.member_rows import fitness_of
+from neuroevo.runs.members import fitness_of
 from neuroevo.runs.values import Number, array_of, checksum
 from neuroevo.system.reading import parse_json
 from neuroevo.training.record import COLUMNS, NOT_EVALUATED, RETRIES, GenerationRecord, Record, checked_metrics

@@ -180,7 +180,7 @@ class RunReader:
             UserError: There is no such state, or it cannot be used.
         """
         with self._database() as database:
-            return read_state_of(database, self.config, finished, self._trust)
+            return read_state_of(database, self.config, finished, self._trust).state
 
     def algorithm_state(self, generation: int) -> State:
         """Return the algorithm's state before a generation, also where it is not stored any more: see runs.rebuilt.

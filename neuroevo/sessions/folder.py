@@ -27,7 +27,7 @@ from neuroevo.config.own_modules import keep_sources, remember_own
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.core.genome import Genome
-from neuroevo.runs.about import FORKED, About, read_about, write_about
+from neuroevo.runs.about import About, read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
 from neuroevo.runs.generation_rows import rows_of
@@ -42,16 +42,10 @@ from neuroevo.runs.paths import (
     is_run,
     make_default,
 )
-from neuroevo.runs.state_rows import (
-    StateError,
-    Unusable,
-    last_genome,
-    read_state,
-    write_state,
-)
+from neuroevo.runs.state_rows import Unusable, write_state
 from neuroevo.runs.values import Number
 from neuroevo.runs.writer import Writer, new_database
-from neuroevo.sessions.fork import Fork, begin_fork, prepare, write_snapshot
+from neuroevo.sessions.fork import Fork, prepare, write_fork, write_snapshot
 from neuroevo.sessions.log_file import close_log, open_log
 from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.sessions.provenance import provenance
@@ -159,7 +153,7 @@ class RunFolder(Callback):
             UserError: The folder holds a run, there is no such run or state, or a key cannot have another value.
         """
         made = prepare(Path(path), source, overrides, config, generation, trust)
-        folder = cls(Path(path), made.config, made.state, made.reference_batch)
+        folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
         folder._fork = made
         return folder
 
@@ -186,7 +180,7 @@ class RunFolder(Callback):
                 trains in the folder, or a change of the configuration would change results.
         """
         made = prepare_resume(Path(path), overrides, config, trust)
-        folder = cls(Path(path), made.config, made.state, made.reference_batch)
+        folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
         folder._open.callback(made.database.close)
         return folder
@@ -346,34 +340,30 @@ class RunFolder(Callback):
         about = {"seed": config.training.seed, "environment": config.environment.settings(), **info}
         about |= keep_sources(config, place)
         messages: list[str] = []
-
-        def remember(database: Path) -> None:  # first: the run of a process that is killed now is this user's
-            messages.extend(remember_own(config, database, place / DATABASE))
+        known: dict[Genome, int] = {}
 
         def fill(database: Database) -> None:
-            self._first(database, about)
-            remember(database.file)
+            if self._fork is None:
+                genomes = self._write_first(database, about)
+            else:
+                genomes = write_fork(database, self._fork, about)
+            known.update(genomes.known)
+            # Now: the run of a process that is killed before the next line is this user's.
+            messages.extend(remember_own(config, database.file, place / DATABASE))
 
-        if self._fork is None:
-            new_database(place, fill)
-        else:
-            begin_fork(self._fork, place, {FORKED: self._fork.provenance, **about}, remember)
+        new_database(place, fill, None if self._fork is None else self._fork.source / DATABASE)
         write_atomically(place / CONFIG, config.toml().encode())
         self._database = Writer(self.path / DATABASE)
         self._open.callback(self._database.close)
-        known: dict[Genome, int] = {}
-        try:
-            read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
-        except StateError as error:
-            raise DiskError(f"cannot read the first state in {self._database.file}: it {error}") from error
         self._start(info, known)
         return messages
 
-    def _first(self, database: Database, info: Mapping[str, Any]) -> None:
-        batch = self.reference_batch
+    def _write_first(self, database: Database, info: Mapping[str, Any]) -> GenomeWriter:
+        batch, genomes = self.reference_batch, GenomeWriter(database)
         reference = None if batch is None else database.add_array(batch)
         write_about(database, About(self.config.toml(), self.origin, info, reference))
-        write_state(database, self.state, GenomeWriter(database))
+        write_state(database, self.state, genomes)
+        return genomes
 
     def _continue(self, resumed: Resumed, info: Mapping[str, Any]) -> list[str]:
         self._place, self._database = Path(os.path.abspath(self.path)), resumed.database
@@ -388,10 +378,9 @@ class RunFolder(Callback):
             versions = (about.info["resumed"] or [about.info])[-1].get("versions")
             if not isinstance(versions, dict) or versions.get("neuroevo") != info["versions"]["neuroevo"]:
                 forget_episodes(self._database)  # which another version may play otherwise
-            last = last_genome(self._database, self.state.generation)
-            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known), last)
+            cut_back(self._database, resumed.stored)
         write_atomically(self._place / CONFIG, self.config.toml().encode())
-        self._start(info, resumed.known)
+        self._start(info, resumed.stored.known)
         return [*resumed.messages, *own]
 
     def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:

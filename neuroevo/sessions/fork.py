@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,6 @@ from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.own_runs import is_own, remember
 from neuroevo.config.schema import BUDGETS, Config
-from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.core.state_codec import encode
 from neuroevo.core.user_module import KEPT
@@ -34,9 +33,9 @@ from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.paths import CONFIG, check_free
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_rows import (
+    StoredState,
     delete_states,
     generations_of_states,
-    last_genome,
     read_state_of,
     write_state,
 )
@@ -57,18 +56,14 @@ class Fork:
     Attributes:
         source: The folder of the run that it comes from.
         config: Its own configuration.
-        state: What its next generation starts from.
-        known: The numbers of the rows of the state's genomes in the source.
-        last: The number of the last row of genomes there that is not later than the state.
+        stored: What its next generation starts from, with the numbers of rows in the source.
         reference_batch: Of the source's networks, or None.
         provenance: For its info: the source, its generation, the changes, and what the source was forked from.
     """
 
     source: Path
     config: Config
-    state: TrainState
-    known: Mapping[Genome, int]
-    last: int
+    stored: StoredState
     reference_batch: np.ndarray | None
     provenance: Mapping[str, Any]
 
@@ -109,20 +104,18 @@ def prepare(
     )
     check_fork(before, after)
     reader.check_file()
-    known: dict[Genome, int] = {}
     with Database(reader.path / DATABASE) as database:
-        found = read_state_of(database, before, generation, trust, known)
-        last = last_genome(database, found.generation)
+        found = read_state_of(database, before, generation, trust)
     info = about.info
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
         "path": info.get(SNAPSHOT, str(reader.path.absolute())),
-        "generation": found.generation,
+        "generation": found.state.generation,
         "changes": _changes(before, after),
         **came_from,
     }
-    state = _adapted(found, before, after)
-    return Fork(reader.path, after, state, known, last, reader.reference_batch(), provenance)
+    stored = replace(found, state=_adapted(found.state, before, after))
+    return Fork(reader.path, after, stored, reader.reference_batch(), provenance)
 
 
 def check_fork(before: Config, after: Config) -> None:
@@ -156,30 +149,29 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any], written: Callable[[Path], None]) -> None:
-    """Write the database of a fork into its folder, which holds no run.
+def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> GenomeWriter:
+    """Make a copy of the source's database that of a fork, in a transaction; return what writes genomes from then on.
 
     Args:
+        database: The copy.
         fork: The fork.
-        folder: Its folder.
         info: Where it was made.
-        written: Called with the path of the database before it is renamed into the folder.
-
-    Raises:
-        DiskError: It cannot be written.
     """
-
-    def change(database: Database) -> None:
-        state, genomes = fork.state, GenomeWriter(database, fork.known)
-        cut_back(database, state, genomes, fork.last)  # the source may have deleted the state meanwhile
-        delete_states(database, generations_of_states(database))
-        write_state(database, state, genomes)
-        forget_episodes(database)
-        database.execute("DELETE FROM sessions")
-        write_about(database, About(fork.config.toml(), fork.config.origin(), info, read_about(database).reference))
-        written(database.file)
-
-    new_database(folder, change, fork.source / DATABASE)
+    genomes = cut_back(database, fork.stored)
+    delete_states(database, generations_of_states(database))  # the source may have deleted the state meanwhile
+    write_state(database, fork.stored.state, genomes)
+    forget_episodes(database)
+    database.execute("DELETE FROM sessions")
+    write_about(
+        database,
+        About(
+            fork.config.toml(),
+            fork.config.origin(),
+            {FORKED: fork.provenance, **info},
+            read_about(database).reference,
+        ),
+    )
+    return genomes
 
 
 def write_snapshot(source: Path, generation: int, into: Path) -> None:

@@ -13,7 +13,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.genome import Genome
 from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
-from neuroevo.runs.member_rows import PlayedMembers, write_members
+from neuroevo.runs.members import write_members
 from neuroevo.runs.state_rows import delete_states, generations_of_states, write_state
 from neuroevo.runs.writer import Writer
 from neuroevo.training.record import GenerationRecord, Record
@@ -38,7 +38,7 @@ class Recorder:
         self._database, self._settings = database, config.checkpoints
         self._budget = config.logging.members_megabytes * 1_000_000
         self._genomes = GenomeWriter(database, known)
-        self._played: dict[int, PlayedMembers] = {}
+        self._played: dict[int, tuple[Played, np.ndarray, np.ndarray | None]] = {}
         self._members: Sequence[Genome] = ()  # of the last generation
         self._next = generation  # the first generation without a row
         self._full = False
@@ -61,7 +61,7 @@ class Recorder:
 
     def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
         """Take a population, which add() will store; see Callback.population()."""
-        self._played[generation] = PlayedMembers(played, steps, novelties)
+        self._played[generation] = played, steps, novelties
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
         """Store generations and their members, in a transaction.
@@ -75,7 +75,7 @@ class Recorder:
             if isinstance(record, Record) or record.generation >= self._next:
                 write_generation(self._database, record, self._genomes)
         for generation in sorted(self._played):
-            self._add_members(generation, self._played.pop(generation))
+            self._add_members(generation, *self._played.pop(generation))
         self._next = state.generation
 
     def save(self, state: TrainState) -> None:
@@ -93,7 +93,7 @@ class Recorder:
             self._database, [each for each in old if not (settings.keep_every and each % settings.keep_every == 0)]
         )
 
-    def _add_members(self, generation: int, members: PlayedMembers) -> None:
+    def _add_members(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
         used = self._bytes / self._budget if self._budget else 2.0
         if used > 1 and not self._full:
             self._full = True
@@ -104,6 +104,8 @@ class Recorder:
                 self._budget / 1e6,
             )
         genomes = None if self._full else self._genomes
-        packed = write_members(self._database, generation, members, genomes, behaviors=used <= _FOR_BEHAVIORS)
-        self._bytes += packed + _MEMBER_BYTES * len(members.steps)
-        self._members = members.played.genomes
+        packed = write_members(
+            self._database, generation, played, steps, novelties, genomes, behaviors=used <= _FOR_BEHAVIORS
+        )
+        self._bytes += packed + _MEMBER_BYTES * len(steps)
+        self._members = played.genomes

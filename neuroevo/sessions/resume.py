@@ -21,16 +21,14 @@ from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import Recorded, require_trust
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome
 from neuroevo.core.problems import inline, shown
 from neuroevo.runs.about import read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter, forget_births
 from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
-from neuroevo.runs.state_rows import Unusable, delete_states, generations_of_states, newest_state
+from neuroevo.runs.state_rows import StoredState, Unusable, delete_states, generations_of_states, newest_state
 from neuroevo.runs.writer import Writer, last_session, new_database
-from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
 
@@ -42,8 +40,7 @@ class Resumed:
     Attributes:
         database: Its database, locked, which whoever gets this has to close.
         config: Its configuration from now on.
-        state: Its newest usable state.
-        known: The numbers of the rows of the state's genomes.
+        stored: Its newest usable state.
         unusable: The newer states, which cannot be used.
         messages: What to tell the user, a sentence each.
         ended: Whether the last process that trained it ended in order.
@@ -53,8 +50,7 @@ class Resumed:
 
     database: Writer
     config: Config
-    state: TrainState
-    known: dict[Genome, int]
+    stored: StoredState
     unusable: list[Unusable]
     messages: list[str]
     ended: bool
@@ -100,37 +96,30 @@ def prepare_resume(
         _check_changes(file, about.recorded, config, trust)
         if config.environment.file is not None:
             config.environment.check_file(about.origin["env"].get("file"), path)
-        known: dict[Genome, int] = {}
-        state, unusable = newest_state(database, config, trust, known)
+        stored, unusable = newest_state(database, config, trust)
         messages = [*changed_modules(config, path), *_edited(file, about.config)]
         reference_batch = read_reference(database, config)
         ended = last_session(database) is None
-        made = Resumed(database, config, state, known, unusable, messages, ended, trust, reference_batch)
+        made = Resumed(database, config, stored, unusable, messages, ended, trust, reference_batch)
         opened.pop_all()
     return made
 
 
-def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:
-    """Delete what a run has played after a state, in a transaction.
-
-    Args:
-        database: The run's.
-        state: The state.
-        genomes: Writes genomes.
-        last: What last_genome() returns of the state.
-    """
-    generation = state.generation
+def cut_back(database: Database, stored: StoredState) -> GenomeWriter:
+    """Delete what a run has played after a state, in a transaction; return what writes genomes from then on."""
+    generation, genomes = stored.state.generation, GenomeWriter(database, stored.known)
     delete_states(database, [number for number in generations_of_states(database) if number > generation])
     for table in ("members", "populations", "generations"):
         database.execute(f"DELETE FROM {table} WHERE generation >= ?", [generation])
-    database.execute("DELETE FROM genomes WHERE id > ?", [last])
+    database.execute("DELETE FROM genomes WHERE id > ?", [stored.last])
     forget_births(database, generation)
     database.execute(
         "DELETE FROM centers WHERE id NOT IN (SELECT center FROM genomes WHERE center IS NOT NULL) "
         "AND id NOT IN (SELECT center FROM state_centers)"
     )
-    for each in state.pending:  # which may have been tested since
+    for each in stored.state.pending:  # which may have been tested since
         write_generation(database, each.record, genomes)
+    return genomes
 
 
 def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -> None:

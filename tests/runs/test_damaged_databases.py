@@ -151,7 +151,7 @@ def usable(path, algorithm):
     generation can be played from it."""
     with Database(path / "run.db") as database, bounded(16):
         try:
-            read = read_state(database, 3, algorithm.state_type)
+            read = read_state(database, 3, algorithm.state_type).state
         except StateError:
             return False
     try:

@@ -102,7 +102,7 @@ def states_of(path, pending=False):
         about = read_about(database)
         kind = load_run_config(path / "config.toml", recorded=about.recorded, trust=True).algorithm.state_type
         for generation in generations_of_states(database):
-            state = read_state(database, generation, kind, trust=True)
+            state = read_state(database, generation, kind, trust=True).state
             encoded = encode(state.algorithm, state.pending if pending else (), state.observation_statistics)
             found[generation] = {
                 "values": encoded.values,

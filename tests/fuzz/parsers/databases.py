@@ -22,8 +22,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.database import _SCHEMA, DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows
 from neuroevo.runs.genome_rows import _decode
-from neuroevo.runs.member_rows import _fitness_sum, _sum
-from neuroevo.runs.members import MembersReader
+from neuroevo.runs.members import MembersReader, fitness_sum, rows_sum
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.values import checksum
 from neuroevo.sessions.folder import RunFolder
@@ -152,9 +151,9 @@ def _seal(database: sqlite3.Connection) -> None:
             elif table == "populations":
                 query = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
                 members = [tuple(each) for each in database.execute(query, [row[key]])]
-                values["fitness"] = _fitness_sum(np.array([each[2] for each in members]))
+                values["fitness"] = fitness_sum(np.array([each[2] for each in members]))
                 database.execute(f"UPDATE {table} SET fitness = ? WHERE {key} = ?", [values["fitness"], row[key]])
-                values["sum"] = _sum(members)
+                values["sum"] = rows_sum(members)
             total = checksum(*values.values())
             database.execute(f"UPDATE {table} SET checksum = ? WHERE {key} = ?", [total, row[key]])
 
