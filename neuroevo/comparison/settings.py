@@ -24,7 +24,7 @@ from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.settings import Count, Name, Positive, nested_settings, one_of, settings, whole
 from neuroevo.sweeps.section import folder_of, read_section
 from neuroevo.sweeps.settings import checked_seeds
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 CONTENDERS = {
     "native": "neuroevo, C++ lanes, Gymnasium's model",

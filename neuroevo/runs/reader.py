@@ -19,7 +19,7 @@ from neuroevo.core.tree import centers_of
 from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
-from neuroevo.runs.paths import CONFIG, is_run, no_run
+from neuroevo.runs.paths import CONFIG, check_run
 from neuroevo.runs.rebuilt import state_before
 from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
@@ -58,8 +58,7 @@ class RunReader:
 
     def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
         self.path = Path(path)
-        if not is_run(self.path):
-            raise no_run(self.path)
+        check_run(self.path)
         self._trust = trust or is_own(self.path / DATABASE)
         self.config: Config = load_run_config(
             self.path / CONFIG, recorded=self.about().recorded, trust=trust, like=like
@@ -191,9 +190,7 @@ class RunReader:
         Raises:
             UserError: It cannot be known.
         """
-        return state_before(
-            self.path, self.config, generation, self.checkpoints(), lambda number: self.state(number).algorithm
-        )
+        return state_before(self, generation)
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """Return a generation's elite with the weights of its center, if any. UserError: they are not known."""

@@ -40,13 +40,12 @@ from neuroevo.runs.paths import (
     default_path,
     delete_temporary,
     is_run,
-    make_default,
 )
 from neuroevo.runs.state_rows import Unusable, write_state
 from neuroevo.runs.values import Number
 from neuroevo.runs.writer import Writer, new_database
 from neuroevo.sessions.fork import Fork, prepare, write_fork, write_snapshot
-from neuroevo.sessions.log_file import close_log, open_log
+from neuroevo.sessions.log_file import logged_to
 from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.sessions.provenance import provenance
 from neuroevo.sessions.recorder import Recorder
@@ -227,7 +226,7 @@ class RunFolder(Callback):
                 frame = rows[0]["frames_total"] + 1 if first and rows else 0
                 self._tensorboard = TensorBoardWriter(self._place / TENSORBOARD, self.config.tables(), first, frame)
                 self._open.callback(self._tensorboard.close)
-            self._open.callback(close_log, open_log(self._place))
+            self._open.enter_context(logged_to(self._place))
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -329,9 +328,14 @@ class RunFolder(Callback):
         self.close()
 
     def _begin(self, info: Mapping[str, Any]) -> list[str]:
-        if self._default_name is not None:
-            self.path = make_default(self.path, self._default_name)
-        make_folder(self.path)
+        while True:
+            try:
+                make_folder(self.path, exist_ok=self._default_name is None)
+                break
+            except FileExistsError:
+                if self._default_name is None:  # a file
+                    raise
+                self.path = default_path(self._default_name)  # another process has made that folder meanwhile
         self._place = place = Path(os.path.abspath(self.path))
         check_free(self.path)
         check_names(self.path)

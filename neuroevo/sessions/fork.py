@@ -40,7 +40,7 @@ from neuroevo.runs.state_rows import (
     write_state,
 )
 from neuroevo.runs.writer import new_database
-from neuroevo.sessions.resume import cut_back
+from neuroevo.sessions.resume import cut_back, differences
 from neuroevo.system.files import make_folder
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
@@ -111,7 +111,11 @@ def prepare(
     provenance = {
         "path": info.get(SNAPSHOT, str(reader.path.absolute())),
         "generation": found.state.generation,
-        "changes": _changes(before, after),
+        "changes": {
+            f"{section}.{key}": [there, here]
+            for section, key, there, here in differences(before.tables(), after.tables())
+            if section not in _SECTIONS
+        },
         **came_from,
     }
     stored = replace(found, state=_adapted(found.state, before, after))
@@ -128,24 +132,15 @@ def check_fork(before: Config, after: Config) -> None:
     Raises:
         ConfigError: A key has another value that the state does not allow; it names all such keys.
     """
-    old, new = before.origin(), after.origin()
+    same_class = before.algorithm_name == after.algorithm_name
+    shaping = _shaping_keys(before.algorithm, after.algorithm) if same_class else ["name"]
     problems = []
-    for section in ("env", "network"):
-        for key in dict.fromkeys([*old[section], *new[section]]):
-            there, here = old[section].get(key), new[section].get(key)
-            if there != here:
-                problems.append(_problem(f"{section}.{key}", there, here))
-    if before.algorithm_name != after.algorithm_name:
-        problems.append(_problem("algorithm.name", before.algorithm_name, after.algorithm_name))
-    else:
-        problems += [
-            _problem(f"algorithm.{key}", old["algorithm"].get(key), new["algorithm"].get(key))
-            for key in _shaping_keys(before.algorithm, after.algorithm)
-        ]
-    for key in dict.fromkeys([*old["training"], *new["training"]]):
-        there, here = old["training"].get(key), new["training"].get(key)
-        if there != here and key not in _FREE_TRAINING:
-            problems.append(_problem(f"training.{key}", there, here))
+    for section, key, there, here in differences(before.origin(), after.origin()):
+        free = key in _FREE_TRAINING if section == "training" else section == "algorithm" and key not in shaping
+        if not free:
+            was = "not set" if there is None else shown(there)
+            reason = f"cannot change in a fork, whose state was made with {was}"
+            problems.append(Problem(f"{section}.{key}", reason, here))
     refuse(problems)
 
 
@@ -201,23 +196,6 @@ def write_snapshot(source: Path, generation: int, into: Path) -> None:
     if is_own(source / DATABASE):
         with suppress(OSError):
             remember(into / DATABASE)
-
-
-def _problem(key: str, before: Any, after: Any) -> Problem:
-    was = "not set" if before is None else shown(before)
-    return Problem(key, f"cannot change in a fork, whose state was made with {was}", after)
-
-
-def _changes(before: Config, after: Config) -> dict[str, list[Any]]:
-    """Return the keys that differ, each with its values before and after; None where it is not set."""
-    old, new = before.tables(), after.tables()
-    found = {}
-    for section in dict.fromkeys([*old, *new]):
-        there, here = old.get(section, {}), new.get(section, {})
-        for key in dict.fromkeys([*there, *here]):
-            if there.get(key) != here.get(key) and section not in _SECTIONS:
-                found[f"{section}.{key}"] = [there.get(key), here.get(key)]
-    return found
 
 
 def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:

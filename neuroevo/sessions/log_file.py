@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 
@@ -33,14 +34,12 @@ class _LogFile(WatchedFileHandler):
             super().close()
 
 
-def open_log(folder: Path) -> logging.Handler:
-    """Write what this process logs to a run's log.txt.
+@contextmanager
+def logged_to(folder: Path) -> Iterator[None]:
+    """In the block, write what this process logs to a run's log.txt.
 
     Args:
         folder: The run's folder.
-
-    Returns:
-        The handler, to be removed from the logger and closed.
 
     Raises:
         OSError: The file cannot be written.
@@ -52,14 +51,8 @@ def open_log(folder: Path) -> logging.Handler:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
-    return handler
-
-
-def close_log(handler: logging.Handler) -> None:
-    """End what open_log() began.
-
-    Args:
-        handler: What it returned.
-    """
-    log.removeHandler(handler)
-    handler.close()
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.core.version import VERSION
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 _NVIDIA = Path("/proc/driver/nvidia")
 

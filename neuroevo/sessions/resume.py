@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from neuroevo.runs.about import read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter, forget_births
-from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
+from neuroevo.runs.paths import CONFIG, check_names, check_run, readable
 from neuroevo.runs.state_rows import StoredState, Unusable, delete_states, generations_of_states, newest_state
 from neuroevo.runs.writer import Writer, last_session, new_database
 
@@ -78,8 +79,7 @@ def prepare_resume(
         UserError: There is no run or no usable state, another version of neuroevo made the run, another process trains
             in the folder, a file in it is a link, or a change of the configuration would change results.
     """
-    if not is_run(path):
-        raise no_run(path)
+    check_run(path)
     with readable(path), ExitStack() as opened:
         check_names(path)
         database = Writer(path / DATABASE)
@@ -122,21 +122,29 @@ def cut_back(database: Database, stored: StoredState) -> GenomeWriter:
     return genomes
 
 
+def differences(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield the section, the key and both values of what differs in two configurations; None where it is not set."""
+    for section in dict.fromkeys([*before, *after]):
+        old, new = before.get(section, {}), after.get(section, {})
+        for key in dict.fromkeys([*old, *new]):
+            if old.get(key) != new.get(key):
+                yield section, key, old.get(key), new.get(key)
+
+
 def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -> None:
     """UserError: a configuration differs from the run's in what results depend on."""
     before = _before(file, recorded, after, trust)
     free = before.environment.free_options
-    for section, table in before.origin().items():
-        other = after.origin()[section]
-        for key in dict.fromkeys([*table, *other]):
-            if table.get(key) != other.get(key):
-                if section == "env" and key != "name":  # as they were given: a file by its path
-                    key, table, other = "options", before.tables()["env"], after.tables()["env"]
-                raise UserError(
-                    f"{section}.{key} is {shown(table.get(key))} and cannot become {shown(other.get(key))} when a run "
-                    "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
-                    "[checkpoints], [cluster]" + (f", {' and '.join(free)} of [env.options]" if free else "")
-                )
+    for section, key, was, value in differences(before.origin(), after.origin()):
+        if section == "env" and key != "name":  # as they were given: a file by its path
+            key, was, value = "options", before.env.options, after.env.options
+        raise UserError(
+            f"{section}.{key} is {shown(was)} and cannot become {shown(value)} when a run is resumed; what can: "
+            "total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster]"
+            + (f", {' and '.join(free)} of [env.options]" if free else "")
+        )
 
 
 def _before(file: Path, recorded: Recorded, after: Config, trust: bool) -> Config:

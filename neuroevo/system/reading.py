@@ -11,10 +11,14 @@ import io
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from neuroevo.system.toml import tomllib
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
 
 LARGEST_TEXT = 1 << 24  # bytes; configurations have a few thousand
 DEEPEST = 64  # of lists and tables in each other; configurations and states have less than ten

@@ -22,7 +22,7 @@ from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.state_codec import decode, encode
 from neuroevo.runs.reader import RunReader
 from neuroevo.sessions import training_run as run_module
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
 from tests.support.runs import read_rows

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 
 def test_those_that_the_process_may_run_on() -> None:
