@@ -66,12 +66,6 @@ class RunFolder(Callback):
 
     As a callback of the training it receives each population.
 
-    Args:
-        path: The folder.
-        config: The run's configuration.
-        state: What the next generation starts from.
-        reference_batch: See the attribute.
-
     Attributes:
         path: The folder.
         config: The run's configuration.
@@ -111,9 +105,6 @@ class RunFolder(Callback):
             name: What the run is called if `path` is None.
             trust: Whether to run code and read models that the run to start from names, whoever made it.
 
-        Returns:
-            The folder.
-
         Raises:
             UserError: The folder holds a run, or the run to start from cannot be used.
         """
@@ -145,9 +136,6 @@ class RunFolder(Callback):
             generation: After how many generations they part; None for the other run's newest usable state.
             trust: Whether to run code and read models that the other run names, whoever made it.
 
-        Returns:
-            The folder.
-
         Raises:
             UserError: The folder holds a run, there is no such run or state, or a key cannot have another value.
         """
@@ -170,9 +158,6 @@ class RunFolder(Callback):
             trust: Whether to run code and read models that the run names, whoever made it. It counts as made here from
                 then on.
 
-        Returns:
-            The folder.
-
         Raises:
             NotTrustedError: The run names external code or models, and is not trusted: docs/security.md.
             UserError: There is no run or no usable state, another version of neuroevo made the run, another process
@@ -188,16 +173,7 @@ class RunFolder(Callback):
     def resume_or_create(cls, path: Path | str, config: Config, *, trust: bool = False) -> RunFolder:
         """Prepare to continue the run in a folder, or to begin one there; write nothing yet.
 
-        Args:
-            path: The run's folder.
-            config: The run's configuration.
-            trust: As resume() and create() take it.
-
-        Returns:
-            The folder.
-
-        Raises:
-            UserError: As resume() and create().
+        Arguments are those of create() and resume(), and so is what it raises.
         """
         if is_run(Path(path)):
             return cls.resume(path, config=config, trust=trust)

@@ -76,19 +76,7 @@ def prepare(
     generation: int | None = None,
     trust: bool = False,
 ) -> Fork:
-    """Read what a fork starts with; write nothing.
-
-    Args:
-        path: The fork's folder.
-        source: The folder of a run, which may be training, or of a snapshot.
-        overrides: Changes to its configuration, such as "algorithm.sigma=0.01".
-        config: A configuration to use instead of the source's own with `overrides`.
-        generation: After how many of its generations they part, of which there has to be a state; None: the
-            newest usable state's.
-        trust: Whether to run code and read models that the source names, whoever made it.
-
-    Returns:
-        The fork.
+    """Read what a fork starts with; write nothing. Arguments are those of RunFolder.fork().
 
     Raises:
         ConfigError: A key has another value that the state does not allow.

@@ -64,20 +64,7 @@ def prepare_resume(
 ) -> Resumed:
     """Lock a run and read what it continues with; write nothing, but for a copy of a file with several names.
 
-    Args:
-        path: The folder.
-        overrides: Changes to the run's own configuration, such as "training.generations=9".
-        config: A configuration to use instead of the run's own with `overrides`.
-        trust: Whether to run code and read models that the run names, whoever made it.
-
-    Returns:
-        What the run continues with.
-
-    Raises:
-        DiskError: The disk is broken.
-        NotTrustedError: It names external code or models, and is not trusted.
-        UserError: There is no run or no usable state, another version of neuroevo made the run, another process trains
-            in the folder, a file in it is a link, or a change of the configuration would change results.
+    Arguments are those of RunFolder.resume(), and so is what it raises.
     """
     check_run(path)
     with readable(path), ExitStack() as opened:

@@ -99,17 +99,3 @@ def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):
     file.write_text("not = [a, configuration")
     with pytest.raises(AssertionError, match="TOML"):
         kill_and_resume(file, tmp_path, 1)
-
-
-def test_the_lock_of_a_killed_process_is_free(tmp_path):
-    new_run(tmp_path / "run")
-    program = (
-        f"import time; from neuroevo.sessions.folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
-    )
-    program += "; print('locked', flush=True); time.sleep(60)"
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"locked\n"
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    RunFolder.resume(tmp_path / "run").close()

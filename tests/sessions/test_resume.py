@@ -176,18 +176,6 @@ def test_with_a_configuration_it_starts_or_goes_on(tmp_path, toy_command, whole_
     assert "training.seed is 4" in done.stderr
 
 
-def test_one_process_at_a_time(tmp_path, toy_command):
-    path = interrupted_run(tmp_path / "run", 2)
-    with RunFolder.resume(path):
-        with pytest.raises(UserError, match=f"another process .*{path}"):
-            RunFolder.resume(path)
-        done = toy_command("train", "--resume", path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "another process" in done.stderr
-    with RunFolder.resume(path) as free_again:
-        assert free_again.state.generation == 2
-
-
 def test_default_folders_of_runs_that_start_together(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folders = [RunFolder.create(None, config(training={"seed": seed}), "same") for seed in range(3)]
