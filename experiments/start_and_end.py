@@ -20,7 +20,7 @@ def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReade
     """The run, how many generations it has, and the evaluations of its start and of its last elite."""
     reader = RunReader(path)
     generation, last = reader.elite()
-    start = Elite(reader.config.algorithm.elite(first_state(reader.config).algorithm))
+    start = Elite(reader.config.algorithm.elite(first_state(reader.config)[0].algorithm))
     seeds = episode_seeds(episodes)
     with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
         return reader, generation + 1, *(evaluate(evaluator, each, seeds, max_episode_steps) for each in (start, last))

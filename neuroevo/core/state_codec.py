@@ -117,10 +117,10 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         return _dataclass(inner, hint, where)
 
     def _dataclass(given: Mapping[str, Any], hint: Any, where: str) -> Any:
-        own = dataclass_of(hint, given)
+        own = _dataclass_of(hint, given)
         if own is None:
             raise ValueError(f"{where} has the fields {sorted(given)}, expected another value")
-        names, hints = [f.name for f in fields(own)], hints_of(own)
+        names, hints = [f.name for f in fields(own)], _hints_of(own)
         if set(given) != set(names):
             raise ValueError(f"{where} has the fields {sorted(given)}, expected {sorted(names)}")
         value = own(**{name: made(given[name], hints.get(name), f"{where}.{name}") for name in names})
@@ -135,7 +135,7 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         for value, kind in zip(encoded.values, kinds, strict=True):
             name = getattr(kind, "__name__", "a state")
             states.append(made(value, kind, name))
-            if not fits(states[-1], kind):
+            if not _fits(states[-1], kind):
                 raise ValueError(f"{name} is {str(value)[:80]}, expected another value")
         return tuple(states)
     except (AttributeError, IndexError, TypeError) as error:  # of a class that checks its values when it is made
@@ -161,10 +161,10 @@ def check_fields(value: Any, where: str) -> None:
     Raises:
         ValueError: A field has a value of another type, or the class refuses its values.
     """
-    hints = hints_of(type(value))
+    hints = _hints_of(type(value))
     for each in fields(value):
         own, hint = getattr(value, each.name), hints.get(each.name, Any)
-        if not fits(own, hint):
+        if not _fits(own, hint):
             expected = hint.__name__ if isinstance(hint, type) else hint
             raise ValueError(f"{where}.{each.name} is {type(own).__name__} {str(own)[:80]}, expected {expected}")
     if isinstance(value, Checked):
@@ -174,7 +174,7 @@ def check_fields(value: Any, where: str) -> None:
             raise ValueError(f"{where}: {error}") from None
 
 
-def hints_of(kind: type) -> dict[str, Any]:
+def _hints_of(kind: type) -> dict[str, Any]:
     """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:
         return typing.get_type_hints(kind)
@@ -182,13 +182,8 @@ def hints_of(kind: type) -> dict[str, Any]:
         return {}
 
 
-def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a type, as pydantic checks it strictly; no float is NaN or infinite.
-
-    Args:
-        value: A value that a state consists of.
-        hint: A type as annotations have it; one that pydantic does not know is not checked.
-    """
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is of a type, as pydantic checks it strictly; a type that it does not know fits."""
     if isinstance(hint, type) and is_dataclass(hint):  # whose own fields are checked where it is made
         return isinstance(value, hint)
     try:
@@ -200,16 +195,8 @@ def fits(value: Any, hint: Any) -> bool:
     return True
 
 
-def dataclass_of(hint: Any, names: Collection[str]) -> type | None:
-    """Find the dataclass in a type such as X, X | None or tuple[X, ...].
-
-    Args:
-        hint: The type.
-        names: Of the fields of the one that is wanted, where there are several.
-
-    Returns:
-        The class; the first one where none has these fields; None where there is none.
-    """
+def _dataclass_of(hint: Any, names: Collection[str]) -> type | None:
+    """Find the dataclass with these fields in a type such as X, X | None or tuple[X, ...]; else the first one."""
     found = _dataclasses(hint)
     return next((kind for kind in found if {each.name for each in fields(kind)} == set(names)), next(iter(found), None))
 

@@ -50,12 +50,7 @@ def write_generation(database: Database, record: GenerationRecord | Record, geno
     row["metrics"] = json.dumps(dict(record.extra_metrics), allow_nan=False)
     row["normalizer_mean"] = None if seen is None else seen.mean.astype("<f8").tobytes()
     row["normalizer_std"] = None if seen is None else seen.std.astype("<f8").tobytes()
-    row["checksum"] = checksum(*row.values())
-    marks, changes = ", ".join("?" * len(row)), ", ".join(f"{name} = excluded.{name}" for name in row)
-    database.execute(
-        f"INSERT INTO generations ({', '.join(row)}) VALUES ({marks}) ON CONFLICT (generation) DO UPDATE SET {changes}",
-        list(row.values()),
-    )
+    database.insert("generations", {**row, "checksum": checksum(*row.values())}, replace=True)
 
 
 def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[dict[str, Any]]:

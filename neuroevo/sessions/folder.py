@@ -50,7 +50,7 @@ from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.sessions.provenance import provenance
 from neuroevo.sessions.recorder import Recorder
 from neuroevo.sessions.resume import Resumed, cut_back, prepare_resume
-from neuroevo.sessions.warm_start import first_reference, first_state
+from neuroevo.sessions.warm_start import first_state
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.callback import Callback
@@ -110,8 +110,7 @@ class RunFolder(Callback):
         """
         if path is not None:
             check_free(path)
-        state, reference_batch = first_state(config, trust), first_reference(config, trust)
-        folder = cls(Path(path or default_path(name)), config, state, reference_batch)
+        folder = cls(Path(path or default_path(name)), config, *first_state(config, trust))
         folder._default_name = name if path is None else None
         return folder
 

@@ -1,4 +1,4 @@
-"""Finds what is wrong with a configuration that shows only where its run would start.
+"""What is wrong with a configuration and shows only where its run would start.
 
 That is: options that an emulator refuses, and another run to start from that is missing or does not fit.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import NativeError, UserError
-from neuroevo.core.problems import Problem, problems_in, refuse
+from neuroevo.core.problems import Problem, problems_in
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.sessions.warm_start import first_reference, first_state
+from neuroevo.sessions.warm_start import first_state
 
 
 def problems(config: Config, from_start: bool = True, trust: bool = False) -> list[Problem]:
-    """All that is wrong. Environments that take long to make, as those of Gymnasium, are not tried.
+    """Return the problems. Environments that take long to make, as those of Gymnasium, are not tried.
 
     Args:
         config: What a run is to be made of.
-        from_start: Whether the run begins; one that goes on starts from its own checkpoint.
+        from_start: Whether the run begins; a resumed one starts from its own state.
         trust: Whether to run code and read models that a run to start from names, whoever made it.
     """
     found: list[Problem] = []
@@ -28,24 +28,9 @@ def problems(config: Config, from_start: bool = True, trust: bool = False) -> li
     try:
         if from_start and config.training.start_from is not None:
             first_state(config, trust)
-            first_reference(config, trust)
     except UserError as error:
         found += problems_in(error)
     return found
-
-
-def check(config: Config, source: str, trust: bool = False) -> None:
-    """Try what a run of a configuration starts with.
-
-    Args:
-        config: The configuration.
-        source: What to call it, such as its file's name.
-        trust: As problems() takes it.
-
-    Raises:
-        ConfigError: It has problems; all of them.
-    """
-    refuse(problems(config, trust=trust), source)
 
 
 def _try_environment(config: Config) -> None:

@@ -11,31 +11,37 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import NotTrustedError, UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, shown
-from neuroevo.rollout import reference_batch
+from neuroevo.rollout.reference_batch import draw_reference_batch
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.state import TrainState, start
 
 
-def first_state(config: Config, trust: bool = False) -> TrainState:
-    """Makes the state before generation 0.
+def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.ndarray | None]:
+    """Make the state before generation 0, and the reference batch of the run's network.
 
     Args:
-        config: The run's configuration; another run to start from gives its best genomes and the statistics by which
-            its networks' observations are normalized.
+        config: The run's configuration; another run to start from gives its best genomes, the statistics by which its
+            networks' observations are normalized, and the reference batch that its genomes were selected with.
         trust: Whether to run code and read models that the other run names, whoever made it.
 
     Returns:
-        The state.
+        The state, and observations [128, ...]; None where the network needs none.
 
     Raises:
-        UserError: The run to start from cannot be used: there is none, none of its generations is finished, or it has
-            another network.
+        UserError: The run to start from cannot be used: there is none, none of its generations is finished, it has
+            another network, or its batch cannot be read.
     """
-    path, ours = config.training.start_from, config.network
+    path, ours, training = config.training.start_from, config.network, config.training
     if path is None:
         statistics = ObservationStatistics() if ours.normalize_observations else None
-        return start(config.algorithm, config.training, observation_statistics=statistics)
-    other = _other(path, config, trust)
+        batch = draw_reference_batch(config.environment.spec, training.seed) if ours.needs_reference else None
+        return start(config.algorithm, training, observation_statistics=statistics), batch
+    try:
+        other = RunReader(path, trust=trust, like=config)
+    except NotTrustedError:
+        raise
+    except UserError as error:
+        _refuse(path, str(error))
     for field in fields(ours):
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
         if field.name != "dtype" and here != there:  # another dtype plays the same genomes
@@ -45,38 +51,7 @@ def first_state(config: Config, trust: bool = False) -> TrainState:
     if state.generation == 0:
         _refuse(path, "it has no checkpoint after a finished generation yet")
     genomes = other.config.algorithm.best(state.algorithm)
-    return start(config.algorithm, config.training, genomes, state.observation_statistics)
-
-
-def first_reference(config: Config, trust: bool = False) -> np.ndarray | None:
-    """Makes the reference batch that a run begins with.
-
-    Args:
-        config: The run's configuration; another run to start from gives its batch, which its genomes were selected
-            with.
-        trust: As first_state() takes it.
-
-    Returns:
-        The batch of observations [128, ...]; None if the network needs none.
-
-    Raises:
-        UserError: The run to start from cannot be used, or its batch cannot be read.
-    """
-    if config.training.start_from is not None:
-        return _other(config.training.start_from, config, trust).reference_batch()
-    if not config.network.needs_reference:
-        return None
-    return reference_batch.draw_reference_batch(config.environment.spec, config.training.seed)
-
-
-def _other(path: str, config: Config, trust: bool) -> RunReader:
-    """The run to start from. ConfigError: there is none."""
-    try:
-        return RunReader(path, trust=trust, like=config)
-    except NotTrustedError:
-        raise
-    except UserError as error:
-        _refuse(path, str(error))
+    return start(config.algorithm, training, genomes, state.observation_statistics), other.reference_batch()
 
 
 def _refuse(path: str, reason: str) -> NoReturn:
