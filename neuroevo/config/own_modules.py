@@ -21,14 +21,14 @@ from neuroevo.system.files import check_kind, make_folder, write_atomically
 
 
 def _sources(config: Config) -> dict[str, Path]:
-    """The files of the modules by their names; without those that are no file of Python's source."""
+    """Return the files of the modules by their names; without those that are no file of Python's source."""
     named = [names(name) for name in (config.algorithm_name, config.network.name) if ":" in name]
     files = {parts[0]: getattr(sys.modules.get(parts[0]), "__file__", None) for parts in named if parts is not None}
     return {name: Path(file) for name, file in files.items() if file is not None and file.endswith(".py")}
 
 
 def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
-    """Copies the modules' source into a run's folder.
+    """Copy the modules' source into a run's folder.
 
     Args:
         config: The run's configuration.
@@ -75,7 +75,7 @@ def remember_own(config: Config, database: Path, path: Path | None = None) -> li
 
 
 def changed_modules(config: Config, folder: Path) -> list[str]:
-    """Sentences about modules that are no longer what a run's folder keeps.
+    """Return sentences about modules that are no longer what a run's folder keeps.
 
     Args:
         config: The run's configuration.

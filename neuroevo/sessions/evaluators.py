@@ -78,7 +78,7 @@ def make_evaluator(
 
 
 def require_ray(address: str) -> None:
-    """Whether a cluster can be used.
+    """Check that a cluster can be used.
 
     Args:
         address: The cluster's, for the message.

@@ -39,7 +39,7 @@ def provenance(command: Sequence[str]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Returns the versions of Python, of this package and of the packages that results depend on.
+    """Return the versions of Python, of this package and of the packages that results depend on.
 
     Returns:
         Versions by name; None for a package that is not installed.
@@ -54,7 +54,7 @@ def versions() -> dict[str, str | None]:
 
 
 def git_commit() -> str | None:
-    """Returns the commit of the git checkout that this package is in.
+    """Return the commit of the git checkout that this package is in.
 
     Returns:
         The commit's hash, followed by "-dirty" if files differ from it; None outside a checkout, or if git fails.
@@ -76,7 +76,7 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Describes this machine.
+    """Describe this machine.
 
     Returns:
         cpu (the processor's model), cores (that this process may use), memory_mib, gpus (the models), nvidia_driver
@@ -96,7 +96,7 @@ def machine() -> dict[str, Any]:
 
 
 def _proc_value(path: str | Path, key: str) -> str | None:
-    """Returns the value of the first line that starts with `key`, in a file of "key : value" lines; else None."""
+    """Return the value of the first line that starts with `key`, in a file of "key : value" lines; else None."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -21,7 +21,7 @@ def run(
     folder: RunFolder,
     callbacks: Iterable[AnyCallback] = (),
 ) -> TrainState:
-    """Trains in an open run folder, from the folder's state, until a budget is spent.
+    """Train in an open run folder, from the folder's state, until a budget is spent.
 
     Every finished generation is written to the folder. Any exception that ends the training early, such as
     KeyboardInterrupt or DiskError, is raised again after the state after the last finished generation was stored, if

@@ -1,4 +1,4 @@
-"""Reads files that anybody may have put there: regular ones only, and JSON and TOML that nest no deeper than ours do.
+"""Read files that anybody may have put there: regular ones only, and JSON and TOML that nest no deeper than ours do.
 
 Opening a pipe waits for whoever writes into it, a device may never end, and a text of brackets alone ends Python's
 recursion somewhere later. All of these end here, with an error of the kinds that callers expect of a damaged file.
@@ -25,7 +25,7 @@ DEEPEST = 64  # of lists and tables in each other; configurations and states hav
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a regular file to read it.
+    """Open a regular file to read it.
 
     Args:
         path: The file, or a link to it.
@@ -47,7 +47,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """Reads all of a regular file.
+    """Read all of a regular file.
 
     Args:
         path: The file, or a link to it.
@@ -79,7 +79,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: bytes | str, nan: bool = False) -> Any:
-    """Reads JSON.
+    """Read JSON.
 
     Args:
         text: The text, in UTF-8 where it is bytes.
@@ -102,7 +102,7 @@ def parse_json(text: bytes | str, nan: bool = False) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Reads TOML.
+    """Read TOML.
 
     Args:
         text: The text.
