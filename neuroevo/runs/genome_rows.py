@@ -182,23 +182,26 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
     for number, *own, digest, parent, root, before, generation, place, total in database.rows(
         _STEP, _STEPS, [json.dumps(numbers)]
     ):
+        if parent not in born:
+            if before is None:
+                raise database.damaged(f"genome {parent} is missing")
+            born[parent] = _birth(database, parent, before, generation, place, total)
+            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
+                raise database.damaged(f"genome {parent} has another digest than its row says")
         try:
-            step, expected = _step(own, parent, root, before)
+            found[number], expected = _step(own, parent, root, before, born[parent])
         except (TypeError, ValueError, struct.error) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if digest != expected:
             raise database.damaged(f"genome {number} has another digest than its row says")
-        if parent not in born:
-            born[parent] = _birth(database, parent, before, generation, place, total)
-            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
-                raise database.damaged(f"genome {parent} has another digest than its row says")
-        found[number] = step._replace(born=born[parent])
     for missing in set(numbers) - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return [found[number] for number in numbers]
 
 
-def _step(own: Sequence[Any], parent: int | None, root: str | None, before: bytes) -> tuple[Step, bytes]:
+def _step(
+    own: Sequence[Any], parent: int | None, root: str | None, before: bytes, born: tuple[int, int] | None
+) -> tuple[Step, bytes]:
     """Return a step and its genome's digest. TypeError, ValueError, struct.error: the row is invalid."""
     seed, scale, rank, center, network = own
     named = () if center is None else (center,)
@@ -206,7 +209,7 @@ def _step(own: Sequence[Any], parent: int | None, root: str | None, before: byte
         genome = Genome(seed if center is None else Center.named(center), network)
         return Step(seed or 0, 0.0, None, named), genome.digest
     kind = _kind(rank, None if center is None else Center.named(center))
-    return Step(seed, scale, None, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
+    return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
 
 
 def _kind(rank: int | None, center: Center | None) -> Kind:
