@@ -69,21 +69,20 @@ class RunReader:
         with self._database() as database:
             return read_about(database)
 
-    def rows(self, fitness: bool = True, first: int = 0) -> list[dict[str, Any]]:
+    def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
         """Read the rows of finished generations whose elite has been tested.
 
         Args:
             fitness: Whether the rows have the list of every genome's fitness.
-            first: The first generation.
 
         Returns:
-            The rows; the one at index i is generation (first + i)'s.
+            The rows; the one at index i is generation i's.
 
         Raises:
             UserError: The database is damaged or cannot be read.
         """
         with self._database() as database:
-            return rows_of(database, first, fitness)
+            return rows_of(database, fitness=fitness)
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
         """Read the elite of a finished generation, with the weights of its center if it has one.

@@ -131,16 +131,6 @@ class GenerationRecord(Checked):
         """
         return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
 
-    def row_without_test(self) -> dict[str, Any]:
-        """Flatten the record before its elite has been evaluated.
-
-        Returns:
-            The row that Record.row() returns, without a test and without the population's fitness.
-        """
-        row = self.evaluated(NOT_EVALUATED).row()
-        del row["fitness"]
-        return row
-
 
 @dataclass(frozen=True, kw_only=True)
 class Record(GenerationRecord):
