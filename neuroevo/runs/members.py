@@ -1,4 +1,7 @@
-"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended."""
+"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended.
+
+Writing and reading are in one file, longer than others, since both know the form of the rows.
+"""
 
 from __future__ import annotations
 
