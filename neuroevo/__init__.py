@@ -54,8 +54,8 @@ __all__ = [
 _PLACES = {
     "AskTell": ("algorithms.ask_tell", "AskTell"),
     "Callback": ("training.callback", "Callback"),
-    "MlflowTracker": ("runs.trackers", "MlflowTracker"),
-    "WandbTracker": ("runs.trackers", "WandbTracker"),
+    "MlflowTracker": ("training.trackers", "MlflowTracker"),
+    "WandbTracker": ("training.trackers", "WandbTracker"),
     "evaluate": ("analysis.evaluation", "evaluate_run"),
     "load_config": ("config.load", "load_config"),
     "make_config": ("config.load", "make_config"),
