@@ -30,12 +30,13 @@ from neuroevo.core.episode import Episode
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import to_json
 from neuroevo.core.randomness import held_out_seeds
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.folder import RunFolder
+from neuroevo.core.statistics import summarize
 from neuroevo.runs.paths import check_free, default_path
-from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.runs.reader import Elite
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.training_run import run
 from neuroevo.system.files import written_aside
-from neuroevo.system.statistics import summarize
 from neuroevo.training.record import Record
 from neuroevo.training.state import TrainState, spent
 

@@ -31,11 +31,11 @@ from neuroevo.runs.about import About, write_about
 from neuroevo.runs.database import Database
 from neuroevo.runs.generation_rows import rows_of, write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
-from neuroevo.runs.member_rows import PlayedMembers, write_members
-from neuroevo.runs.metrics_csv import CsvFile
+from neuroevo.runs.members import write_members
 from neuroevo.runs.paths import CONFIG, LOG, check_free
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.writer import new_database
+from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.training.record import COLUMNS, EvaluationRecord, PhaseRecord, Record
 
@@ -70,10 +70,10 @@ def convert(source: Path, into: Path) -> None:
         reference = database.add_array(np.load(batch)) if batch.exists() else None
         write_about(database, About(config.toml(), config.origin(), {**info, "resumed": []}, reference))
         for row, line, elite, members in zip(rows, elites, genomes, populations, strict=False):
-            if members.played.fitness.tolist() != row["fitness"]:
+            if members[0].fitness.tolist() != row["fitness"]:
                 raise ValueError(f"{source} has other members in generation {row['generation']} than its metrics say")
             write_generation(database, _record(row, elite, line.get("normalizer")), writer)
-            write_members(database, row["generation"], members, writer, behaviors=True)
+            write_members(database, row["generation"], *members, writer, behaviors=True)
         if (stored := len(rows_of(database))) != len(rows):
             raise ValueError(f"{source} has the members of {stored} generations, expected {len(rows)}")
         for each in sessions:
@@ -137,7 +137,7 @@ def _genomes(values: Sequence[Mapping[str, Any]]) -> list[Genome]:
     return found
 
 
-def _populations(file: Path) -> Iterator[PlayedMembers]:
+def _populations(file: Path) -> Iterator[tuple[Played, np.ndarray, np.ndarray | None]]:
     """Read the members of each generation. ValueError: they are damaged."""
     data, at = file.read_bytes(), 0
     known: list[list[Genome]] = []
@@ -158,7 +158,7 @@ def _populations(file: Path) -> Iterator[PlayedMembers]:
             ended = np.frombuffer(zlib.decompress(data[behaviors:end]), head["dtype"]).reshape(count, -1)
         known.append(_members(head, values, known))
         played = Played(known[-1], values["fitness"], int(values["steps"].sum()), ended)
-        yield PlayedMembers(played, values["steps"], values.get("novelty"))
+        yield played, values["steps"], values.get("novelty")
         at = end
 
 

@@ -11,17 +11,16 @@ import argparse
 from pathlib import Path
 
 from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
-from neuroevo.runs.warm_start import first_state
+from neuroevo.runs.reader import Elite, RunReader
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.warm_start import first_state
 
 
 def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReader, int, Evaluation, Evaluation]:
     """The run, how many generations it has, and the evaluations of its start and of its last elite."""
     reader = RunReader(path)
     generation, last = reader.elite()
-    start = Elite(reader.config.algorithm.elite(first_state(reader.config).algorithm))
+    start = Elite(reader.config.algorithm.elite(first_state(reader.config)[0].algorithm))
     seeds = episode_seeds(episodes)
     with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
         return reader, generation + 1, *(evaluate(evaluator, each, seeds, max_episode_steps) for each in (start, last))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
     from neuroevo.envs.vector import make_vec
-    from neuroevo.runs.trackers import MlflowTracker, WandbTracker
     from neuroevo.training.callback import Callback
+    from neuroevo.training.trackers import MlflowTracker, WandbTracker
 
 __version__ = VERSION
 __all__ = [
@@ -54,8 +54,8 @@ __all__ = [
 _PLACES = {
     "AskTell": ("algorithms.ask_tell", "AskTell"),
     "Callback": ("training.callback", "Callback"),
-    "MlflowTracker": ("runs.trackers", "MlflowTracker"),
-    "WandbTracker": ("runs.trackers", "WandbTracker"),
+    "MlflowTracker": ("training.trackers", "MlflowTracker"),
+    "WandbTracker": ("training.trackers", "WandbTracker"),
     "evaluate": ("analysis.evaluation", "evaluate_run"),
     "load_config": ("config.load", "load_config"),
     "make_config": ("config.load", "make_config"),

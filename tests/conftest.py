@@ -1,6 +1,7 @@
 """Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
 
 import gc
+import json
 import os
 import signal
 import tempfile
@@ -70,3 +71,21 @@ def toy_command():
 
     with toy_server() as run:
         yield run
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory):
+    """The results of a run without a stop; it is made once for all tests that ask for the same changes."""
+    from tests.support.runs import new_run, results  # here: most tests need nothing of them
+
+    known = {}
+
+    def of(**changes):
+        key = json.dumps(changes)
+        if key not in known:
+            path = tmp_path_factory.mktemp("whole") / "run"
+            new_run(path, **changes)
+            known[key] = results(path)
+        return known[key]
+
+    return of

@@ -17,7 +17,7 @@ cp build/ale_py-*.tar.gz $carry/ || {
 roms=$("$python" -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
 for game in $games; do cp "$roms/$game.bin" $carry/roms/; done
 wheels=$("$python" - <<END
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 wanted = "ale-py gymnasium numpy platformdirs pydantic rich tensorboardX tomli-w typer".split()
 for each in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]:
     if each.split("=")[0] in wanted: print(each)

@@ -28,7 +28,7 @@ from experiments.benchmarks.programs import PEERS_PYTHON, ROOT
 from experiments.benchmarks.sections import SECTIONS, env
 from experiments.benchmarks.vector import vector
 from neuroevo.cli.common import finite
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 _FEW_GAMES = ("frostbite", "breakout", "pong", "seaquest")
 _WITH_PEERS = ("env", "vector", "mujoco", "rollout", "recurrent", "low_rank")

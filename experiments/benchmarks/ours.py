@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.benchmarks import rates
-from neuroevo.system.tensorflow_import import load_tensorflow
+from neuroevo.rollout.tensorflow_import import load_tensorflow
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:
 def generations(threads: int) -> Callable[[float], dict[str, Any]]:
     """Goes on with a GA run for two generations, until the last of their tests is over, whatever the seconds."""
     from neuroevo.config.load import load_config
-    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.sessions.evaluators import make_evaluator
     from neuroevo.training.loop import train
 
     overrides = ["algorithm.population=200", "algorithm.validation_candidates=5", "training.validation_episodes=20"]
@@ -92,7 +92,7 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
 def memory(population: int) -> Callable[[float], dict[str, Any]]:
     """What a process holds after two generations of a GA with this number of genomes, playing a step each."""
     from neuroevo.config.load import load_config
-    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.sessions.evaluators import make_evaluator
     from neuroevo.training.loop import train
 
     overrides = [f"algorithm.population={population}", "training.max_episode_steps=1", "training.generations=2"]

@@ -18,7 +18,7 @@ from neuroevo.analysis.policy_pickle import EXPECTED, Statistics, array_of
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.runs.elite import Elite
+from neuroevo.runs.reader import Elite
 from neuroevo.system.reading import read_regular
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from neuroevo.system.statistics import summarize
+from neuroevo.core.statistics import summarize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,9 @@ import numpy as np
 from neuroevo.core.episode import Episode, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.randomness import Purpose, draw_seeds, held_out_seeds
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
-from neuroevo.system.statistics import Summary, summarize, without_overflow
+from neuroevo.core.statistics import Summary, summarize, without_overflow
+from neuroevo.runs.reader import Elite, RunReader
+from neuroevo.sessions.evaluators import make_evaluator
 
 
 @dataclass(frozen=True)

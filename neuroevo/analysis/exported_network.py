@@ -12,7 +12,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.networks.layers import Layers, take_apart
-from neuroevo.runs.elite import Elite
+from neuroevo.runs.reader import Elite
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def to_keras(network: Exported) -> keras.Model:
     Raises:
         UserError: The network has vbn layers whose statistics are not known.
     """
-    from neuroevo.system.tensorflow_import import load_tensorflow
+    from neuroevo.rollout.tensorflow_import import load_tensorflow
 
     load_tensorflow()
     import keras

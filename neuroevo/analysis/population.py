@@ -14,7 +14,7 @@ from neuroevo.core.tree import centers_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.rebuilt import weights_of
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.training.phase import play_phase, played_by, population_seeds
 from neuroevo.training.state import TrainState
 

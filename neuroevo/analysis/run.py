@@ -13,9 +13,10 @@ from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import info_of, make_evaluator, run
+from neuroevo.sessions.evaluators import info_of, make_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.training_run import run
 from neuroevo.training.callback import AnyCallback
 from neuroevo.training.state import finished
 

@@ -18,11 +18,11 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.layers import take_apart
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.runs.reader import Elite
+from neuroevo.sessions.evaluators import make_evaluator
 
 if TYPE_CHECKING:
-    from neuroevo.runs.training_run import AnyEvaluator
+    from neuroevo.sessions.evaluators import AnyEvaluator
 
 
 @dataclass(frozen=True)

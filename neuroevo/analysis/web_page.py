@@ -9,7 +9,7 @@ from pathlib import Path
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.errors import UserError
-from neuroevo.runs.elite import Elite
+from neuroevo.runs.reader import Elite
 
 SUFFIX = ".html"
 

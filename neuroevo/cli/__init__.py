@@ -28,8 +28,8 @@ from neuroevo.cli import (
 )
 from neuroevo.cli.common import show_whole_summaries
 from neuroevo.core.version import VERSION
+from neuroevo.rollout.tensorflow_import import be_lean
 from neuroevo.system.safe_path import safe_variables
-from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
     help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",

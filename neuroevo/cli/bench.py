@@ -93,7 +93,7 @@ def pipeline(
 ) -> None:
     """Measure whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
     with reported_errors(debug):
-        from neuroevo.system.tensorflow_import import load_tensorflow
+        from neuroevo.rollout.tensorflow_import import load_tensorflow
 
         load_tensorflow()
         from neuroevo.benchmarks import pipeline
@@ -131,7 +131,7 @@ def env(
 ) -> None:
     """Measure environments alone, with random actions."""
     with reported_errors(debug):
-        from neuroevo.system.tensorflow_import import load_tensorflow
+        from neuroevo.rollout.tensorflow_import import load_tensorflow
 
         load_tensorflow()
         from neuroevo.benchmarks import env_rate

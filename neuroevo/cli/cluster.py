@@ -24,7 +24,7 @@ def check(
 ) -> None:
     """List the machines of a Ray cluster and say which of them can play, and why the others cannot."""
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.runs.training_run import require_ray
+        from neuroevo.sessions.evaluators import require_ray
 
         require_ray(address)
         from neuroevo.cluster.connection import join, leave

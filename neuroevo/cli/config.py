@@ -34,10 +34,11 @@ def check(file: File, overrides: Overrides = None, trust: Trust = False, debug: 
     """Check a configuration: print what it does in one line, or list all of its problems."""
     with reported_errors(debug):
         from neuroevo.config.load import load_config
-        from neuroevo.runs import preflight
+        from neuroevo.core.problems import refuse
+        from neuroevo.sessions import preflight
 
         config = load_config(file, overrides or [], trust=trust)
-        preflight.check(config, file, trust)
+        refuse(preflight.problems(config, trust=trust), file)
         print(f"{file} is fine: {summary(config)}")
 
 

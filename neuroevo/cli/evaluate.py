@@ -16,8 +16,8 @@ from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
     from neuroevo.config.schema import Config
-    from neuroevo.runs.elite import Elite
-    from neuroevo.runs.training_run import AnyEvaluator
+    from neuroevo.runs.reader import Elite
+    from neuroevo.sessions.evaluators import AnyEvaluator
 
 
 def register(app: typer.Typer) -> None:
@@ -115,7 +115,7 @@ def _of_run(
     from neuroevo.analysis.transfer import transfer
     from neuroevo.config.schema import Env
     from neuroevo.runs.reader import RunReader
-    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.sessions.evaluators import make_evaluator
 
     reader = RunReader(run, trust=trust)
     generation, elite = reader.elite(generation)
@@ -141,7 +141,7 @@ def _of_run(
 def _of_policy(path: Path, env: str | None, overrides: list[str], device: str | None, threads: int | None) -> _Chosen:
     from neuroevo.analysis.brax_policy import read_policy
     from neuroevo.config.load import make_config
-    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.sessions.evaluators import make_evaluator
 
     if env is None:
         raise UserError(

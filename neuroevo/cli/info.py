@@ -39,7 +39,7 @@ def info(
         from neuroevo.native import library
         from neuroevo.networks.architectures import NETWORKS
         from neuroevo.networks.network import DTYPES
-        from neuroevo.runs.provenance import machine, versions
+        from neuroevo.sessions.provenance import machine, versions
 
         if games:
             for family in reversed(FAMILIES):

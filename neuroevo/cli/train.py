@@ -13,7 +13,7 @@ from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors, sigter
 from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
 
 if TYPE_CHECKING:
-    from neuroevo.runs.folder import RunFolder
+    from neuroevo.sessions.folder import RunFolder
 
 
 def register(app: typer.Typer) -> None:
@@ -88,7 +88,7 @@ def choose_folder(
             the run cannot be resumed.
     """
     from neuroevo.config.load import load_config
-    from neuroevo.runs.folder import RunFolder
+    from neuroevo.sessions.folder import RunFolder
 
     if resume is not None and out is not None:
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
@@ -114,7 +114,8 @@ def train_run(folder: RunFolder) -> None:
         EnvironmentFailure: An environment of Gymnasium failed; the message says how to resume the run.
     """
     from neuroevo.cli.progress import make_progress
-    from neuroevo.runs.training_run import info_of, make_evaluator, run
+    from neuroevo.sessions.evaluators import info_of, make_evaluator
+    from neuroevo.sessions.training_run import run
     from neuroevo.system.console import say
     from neuroevo.training.state import finished, spent
 

@@ -14,6 +14,7 @@ import ray
 
 from neuroevo.cluster.connection import join, leave
 from neuroevo.cluster.dispatcher import Dispatcher, Sent
+from neuroevo.cluster.last_words import LastWords
 from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
@@ -22,7 +23,6 @@ from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
 from neuroevo.native.weights import NativeWeights
-from neuroevo.system.last_words import LastWords
 from neuroevo.system.signals import deferred_signals
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress

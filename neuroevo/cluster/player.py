@@ -26,7 +26,7 @@ from neuroevo.core.evaluator import Work
 from neuroevo.core.genome import GAUSSIAN, Center, Kind
 from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
-from neuroevo.system.tensorflow_import import be_lean
+from neuroevo.rollout.tensorflow_import import be_lean
 
 
 @dataclass(frozen=True)

@@ -163,21 +163,6 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
     return algorithm_name, made, problems
 
 
-def unknown_keys(tables: Mapping[str, Any]) -> list[str]:
-    """List the sections and keys, as "section.key", that no configuration has, whatever their values.
-
-    Args:
-        tables: What a file holds. The keys of an algorithm that is not found are not looked at.
-    """
-    _, algorithm = _algorithm(tables, [])
-    keys = _keys_of_sections([] if algorithm is None else [algorithm])
-    unknown = [section for section in tables if section not in keys]
-    for section, table in tables.items():
-        if section in keys and isinstance(table, Mapping) and not (section == "algorithm" and algorithm is None):
-            unknown += [f"{section}.{key}" for key in table if key not in keys[section]]
-    return unknown
-
-
 def _keys_of_sections(algorithms: Sequence[type[Algorithm]]) -> dict[str, list[str]]:
     """List the keys that each section may have with any of these algorithms."""
     keys = {name: _keys(kind) for name, kind in SECTIONS.items() if kind is not None}

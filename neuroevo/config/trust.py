@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import Any
 
 from neuroevo.config.named import named_code
+from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
 from neuroevo.config.sources import parse, text_of
 from neuroevo.core.errors import NotTrustedError
 from neuroevo.core.named_code import NamedCode
 from neuroevo.core.user_module import KEPT, KeptModule, keep, located
-from neuroevo.system.own_runs import is_own
 
 CONFIG, DATABASE = "config.toml", "run.db"
 

@@ -152,15 +152,3 @@ def decode_kind(code: int, centers: Sequence[Center]) -> Kind:
 def centers_of(genomes: Iterable[Genome]) -> Mapping[str, Center]:
     """Return the centers by name that genomes and their ancestors need."""
     return {center.name: center for center in encode(genomes)[0].centers}
-
-
-def with_centers(genome: Genome, centers: Mapping[str, Center]) -> Genome:
-    """Return an equal genome whose centers are the given ones, where there is one of the same name.
-
-    Args:
-        genome: The genome.
-        centers: Centers with their weights, by name.
-    """
-    tree, nodes = encode([genome])
-    known = tuple(centers.get(center.name, center) for center in tree.centers)
-    return TreeReader(replace(tree, centers=known)).genome(int(nodes[0]))

@@ -14,7 +14,7 @@ from neuroevo.inspector.rows import Rows
 from neuroevo.runs.about import read_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.members import Members, MembersReader
-from neuroevo.runs.paths import LOG, is_run, no_run
+from neuroevo.runs.paths import LOG, check_run, is_run
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.writer import last_session
 from neuroevo.system.processes import is_running
@@ -48,8 +48,7 @@ class InspectedRun:
         Raises:
             UserError: There is no run, or its members cannot be read.
         """
-        if not is_run(path):
-            raise no_run(path)
+        check_run(path)
         self.path, self.name, self._trust = path, name, trust
         self.reader: RunReader | None = None
         self.why_not = ""

@@ -10,7 +10,7 @@ import numpy as np
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import rows_of
-from neuroevo.runs.member_rows import fitness_of
+from neuroevo.runs.members import fitness_of
 
 
 class Rows:

@@ -48,7 +48,7 @@ def make_engine(name: str, lanes: int) -> Engine:
     """
     if chosen_engine(name) == "native":
         return NATIVE
-    from neuroevo.system.tensorflow_import import load_tensorflow
+    from neuroevo.rollout.tensorflow_import import load_tensorflow
 
     load_tensorflow()
     from neuroevo.rollout.tensorflow.engine import tensorflow_engine

@@ -58,11 +58,7 @@ def write_about(database: Database, about: About) -> None:
         "info": json.dumps(_plain(about.info), allow_nan=False),
         "reference": about.reference,
     }
-    marks = ", ".join("?" * len(row))
-    database.execute(
-        f"INSERT OR REPLACE INTO run (id, {', '.join(row)}, checksum) VALUES (1, {marks}, ?)",
-        [*row.values(), checksum(*row.values())],
-    )
+    database.insert("run", {"id": 1, **row, "checksum": checksum(*row.values())}, replace=True)
 
 
 def read_about(database: Database) -> About:

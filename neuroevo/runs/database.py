@@ -151,10 +151,10 @@ class Database:
         except _FAILURES as error:
             raise self._error(error) from error
 
-    def insert(self, table: str, values: Mapping[str, Any]) -> int:
-        """Insert a row and return its number."""
-        names, marks = ", ".join(values), ", ".join("?" * len(values))
-        return self.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
+    def insert(self, table: str, values: Mapping[str, Any], replace: bool = False) -> int:
+        """Insert a row, or with `replace` put it in the place of one with the same key; return its number."""
+        names, marks, verb = ", ".join(values), ", ".join("?" * len(values)), "REPLACE" if replace else "INSERT"
+        return self.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
 
     def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 from neuroevo.core.genome import Genome
@@ -11,7 +12,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import inline
 from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.member_rows import fitness_of
+from neuroevo.runs.members import fitness_of
 from neuroevo.runs.values import Number, array_of, checksum
 from neuroevo.system.reading import parse_json
 from neuroevo.training.record import COLUMNS, NOT_EVALUATED, RETRIES, GenerationRecord, Record, checked_metrics
@@ -49,12 +50,7 @@ def write_generation(database: Database, record: GenerationRecord | Record, geno
     row["metrics"] = json.dumps(dict(record.extra_metrics), allow_nan=False)
     row["normalizer_mean"] = None if seen is None else seen.mean.astype("<f8").tobytes()
     row["normalizer_std"] = None if seen is None else seen.std.astype("<f8").tobytes()
-    row["checksum"] = checksum(*row.values())
-    marks, changes = ", ".join("?" * len(row)), ", ".join(f"{name} = excluded.{name}" for name in row)
-    database.execute(
-        f"INSERT INTO generations ({', '.join(row)}) VALUES ({marks}) ON CONFLICT (generation) DO UPDATE SET {changes}",
-        list(row.values()),
-    )
+    database.insert("generations", {**row, "checksum": checksum(*row.values())}, replace=True)
 
 
 def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[dict[str, Any]]:
@@ -72,18 +68,15 @@ def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[di
         DamagedError: A row is damaged, or one is missing.
     """
     last = last_generation(database)
-    query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation >= ? AND generation <= ?"
     found: list[dict[str, Any]] = []
-    for row in database.rows(_ROW, f"{query} ORDER BY generation", [first, last]):
-        if row[0] != first + len(found) or not row[1]:
-            raise database.damaged(f"generation {first + len(found)} is missing")
+    for row in _checked(database, first, last + 1):
+        if not row[1]:
+            raise database.damaged(f"generation {row[0]} is missing")
         found.append(_row(database, row))
-    if len(found) != max(last + 1 - first, 0):
-        raise database.damaged(f"generation {first + len(found)} is missing")
     if fitness and found:
         every = fitness_of(database, first, first + len(found))
-        for row, values in zip(found, every, strict=True):
-            row["fitness"] = values.tolist()
+        for each, values in zip(found, every, strict=True):
+            each["fitness"] = values.tolist()
     return found
 
 
@@ -98,7 +91,7 @@ def last_generation(database: Database) -> int:
     if count != members:
         raise database.damaged(f"it has {count:,} generations, but the members of {members:,}")
     for generation in reversed(range(count)):
-        if _checked(database, generation)[1]:
+        if _checked(database, generation, generation + 1)[0][1]:
             return generation
     return -1
 
@@ -109,7 +102,7 @@ def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer 
     Raises:
         DamagedError: Its row is missing or damaged.
     """
-    row = _checked(database, generation)
+    (row,) = _checked(database, generation, generation + 1)
     try:
         normalizer = _normalizer(generation, *row[-3:-1])
     except ValueError as error:  # DamagedError is one
@@ -117,14 +110,16 @@ def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer 
     return read_genomes(database, [row[2]])[row[2]], normalizer
 
 
-def _checked(database: Database, generation: int) -> Sequence[Any]:
-    """Return the values of a generation's row. DamagedError: it is missing or damaged."""
-    query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation = ?"
-    row: Sequence[Any] | None = database.row(_ROW, query, [generation])
-    if row is None:
-        raise database.damaged(f"generation {generation} is missing")
-    _row(database, row)
-    return row
+def _checked(database: Database, first: int, end: int) -> list[Sequence[Any]]:
+    """Read the rows of generations. DamagedError: one is missing or damaged."""
+    query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation >= ? AND generation < ?"
+    rows: list[Sequence[Any]] = database.rows(_ROW, f"{query} ORDER BY generation", [first, end])
+    for number, row in zip_longest(range(first, end), rows):
+        if row is None or row[0] != number:
+            raise database.damaged(f"generation {number} is missing")
+        if checksum(*row[:-1]) != row[-1]:
+            raise database.damaged(f"generation {number} has been changed")
+    return rows
 
 
 def _normalizer(generation: int, mean: bytes | None, std: bytes | None) -> Normalizer | None:
@@ -138,22 +133,17 @@ def _normalizer(generation: int, mean: bytes | None, std: bytes | None) -> Norma
 
 
 def _row(database: Database, row: Sequence[Any]) -> dict[str, Any]:
-    """Return a row as Record.row() makes it, without fitness. DamagedError: it was changed."""
-    if checksum(*row[:-1]) != row[-1]:
-        raise database.damaged(f"generation {row[0]} has been changed")
+    """Return a row as Record.row() makes it, without fitness. DamagedError: its metrics are invalid."""
     values = dict(zip(_NAMES, row, strict=False))
     try:
         metrics = parse_json(values["metrics"])
-    except ValueError as error:
-        raise database.damaged(f"the metrics of generation {row[0]} are invalid: {error}") from None
-    if not isinstance(metrics, dict):
-        raise database.damaged(f"the metrics of generation {row[0]} are {str(metrics)[:80]}, expected a table")
-    try:
+        if not isinstance(metrics, dict):
+            raise ValueError(f"{str(metrics)[:80]} is not a table")
         checked_metrics("it", {name: value for name, value in metrics.items() if name != RETRIES})
+        if type(metrics.get(RETRIES, 0)) is not int:
+            raise ValueError(f"it has {RETRIES} that are not a whole number")
     except ValueError as error:
         raise database.damaged(f"the metrics of generation {row[0]} are invalid: {inline(str(error))}") from None
-    if type(metrics.get(RETRIES, 0)) is not int:
-        raise database.damaged(f"the metrics of generation {row[0]} have {RETRIES} that are not a whole number")
     return {"generation": row[0], **metrics, **{name: values[name] for name in _COLUMNS}}
 
 

@@ -14,16 +14,17 @@ from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
 from neuroevo.runs.database import Database
 from neuroevo.runs.values import checksum
 
-_ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
+_ROW = tuple[
+    int, int | None, int | None, float | None, int | None, int | None, int, bytes, int | None, int | None, int
+]  # fmt: skip
 _LINES = """
 WITH RECURSIVE line (id) AS (
   SELECT value FROM json_each(?)
   UNION SELECT parent FROM genomes JOIN line USING (id) WHERE parent IS NOT NULL
 )
-SELECT id, parent, seed, scale, rank, center, network, digest FROM genomes JOIN line USING (id) ORDER BY id
+SELECT id, parent, seed, scale, rank, center, network, digest, generation, place, checksum
+FROM genomes JOIN line USING (id) ORDER BY id
 """
-
-
 _STEP = tuple[
     int, int | None, float | None, int | None, str | None, int, bytes,
     int | None, str | None, bytes | None, int | None, int | None, int | None,
@@ -130,12 +131,16 @@ class GenomeWriter:
         return self._database.insert("genomes", row)
 
 
-def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome]:
+def read_genomes(
+    database: Database, numbers: Iterable[int], births: dict[Genome, tuple[int, int] | None] | None = None
+) -> dict[int, Genome]:
     """Read genomes and all of their ancestors.
 
     Args:
         database: The run's.
         numbers: Of the genomes' rows.
+        births: Gets the generation and the place in which each of the genomes was a member first; None for one that was
+            not.
 
     Returns:
         The genomes by the numbers of their rows, ancestors too. Centers have weights as far as these are kept.
@@ -147,7 +152,7 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     rows = database.rows(_ROW, _LINES, [json.dumps(sorted(wanted))])
     centers = _read_centers(database, {row[5] for row in rows if row[5] is not None})
     found: dict[int, Genome] = {}
-    for number, *row, digest in rows:
+    for number, *row, digest, generation, place, total in rows:
         try:
             genome = _decode(row, found, centers)
         except (KeyError, TypeError, ValueError) as error:
@@ -155,6 +160,8 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
         if genome.digest != digest:
             raise database.damaged(f"genome {number} has another digest than its row says")
         found[number] = genome
+        if births is not None:
+            births[genome] = _birth(database, number, digest, generation, place, total)
     for missing in wanted - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return found
@@ -171,22 +178,22 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
         DamagedError: A row is missing, or is not what its digest says.
     """
     found: dict[int, Step] = {}
-    checked: set[int] = set()  # parents
+    born: dict[int | None, tuple[int, int] | None] = {None: None}  # of parents
     for number, *own, digest, parent, root, before, generation, place, total in database.rows(
         _STEP, _STEPS, [json.dumps(numbers)]
     ):
+        if parent not in born:
+            if before is None:
+                raise database.damaged(f"genome {parent} is missing")
+            born[parent] = _birth(database, parent, before, generation, place, total)
+            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
+                raise database.damaged(f"genome {parent} has another digest than its row says")
         try:
-            found[number], expected = _step(own, parent, root, before, _born(generation, place))
+            found[number], expected = _step(own, parent, root, before, born[parent])
         except (TypeError, ValueError, struct.error) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if digest != expected:
             raise database.damaged(f"genome {number} has another digest than its row says")
-        if parent is not None and parent not in checked:
-            checked.add(parent)
-            if checksum(before, generation, place) != total:
-                raise database.damaged(f"generation or place of genome {parent} has been changed")
-            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
-                raise database.damaged(f"genome {parent} has another digest than its row says")
     for missing in set(numbers) - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return [found[number] for number in numbers]
@@ -201,48 +208,27 @@ def _step(
     if parent is None:
         genome = Genome(seed if center is None else Center.named(center), network)
         return Step(seed or 0, 0.0, None, named), genome.digest
-    kind: Kind = GAUSSIAN
-    if rank is not None or center is not None:
-        kind = LowRank(rank) if rank is not None else Scaled(Center.named(center))
+    kind = _kind(rank, None if center is None else Center.named(center))
     return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
 
 
-def _born(generation: int | None, place: int | None) -> tuple[int, int] | None:
-    """Return where a genome was a member first; None if it was not. ValueError: such a member cannot be."""
+def _kind(rank: int | None, center: Center | None) -> Kind:
+    if rank is not None:
+        return LowRank(rank)
+    return GAUSSIAN if center is None else Scaled(center)
+
+
+def _birth(
+    database: Database, number: int, digest: bytes, generation: int | None, place: int | None, total: int
+) -> tuple[int, int] | None:
+    """Return where a genome was a member first; None if it was not. DamagedError: its row has been changed."""
+    if checksum(digest, generation, place) != total:
+        raise database.damaged(f"generation or place of genome {number} has been changed")
     if generation is None or place is None:
         return None
     if min(generation, place) < 0:
-        raise ValueError(f"it was member {place} of generation {generation} first")
+        raise database.damaged(f"genome {number} is invalid: it was member {place} of generation {generation} first")
     return generation, place
-
-
-def read_births(database: Database, genomes: Mapping[int, Genome]) -> dict[int, tuple[int, int] | None]:
-    """Read where genomes were members first.
-
-    Args:
-        database: The run's.
-        genomes: By the numbers of their rows.
-
-    Returns:
-        The generation and the place by the same numbers; None for a genome that was not a member.
-
-    Raises:
-        DamagedError: A row is missing or damaged.
-    """
-    query = "SELECT id, generation, place, checksum FROM genomes WHERE id IN (SELECT value FROM json_each(?))"
-    found: dict[int, tuple[int, int] | None] = {}
-    for number, *born, total in database.rows(
-        tuple[int, int | None, int | None, int], query, [json.dumps(list(genomes))]
-    ):
-        if checksum(genomes[number].digest, *born) != total:
-            raise database.damaged(f"generation or place of genome {number} has been changed")
-        try:
-            found[number] = _born(*born)
-        except ValueError as error:
-            raise database.damaged(f"genome {number} is invalid: {error}") from None
-    for missing in genomes.keys() - found.keys():
-        raise database.damaged(f"genome {missing} is missing")
-    return found
 
 
 def forget_births(database: Database, generation: int) -> None:
@@ -264,11 +250,7 @@ def _decode(row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[in
         return Genome(seed if center is None else centers[center], network)
     if not abs(scale) <= np.finfo(np.float32).max:
         raise ValueError(f"its scale is {scale}, expected a number that is finite in 32 bits")
-    kind: Kind = GAUSSIAN
-    if rank is not None:
-        kind = LowRank(rank)
-    elif center is not None:
-        kind = Scaled(centers[center])
+    kind = _kind(rank, None if center is None else centers[center])
     return known[parent].child(seed, scale, kind)
 
 

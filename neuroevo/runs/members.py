@@ -1,19 +1,29 @@
-"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended."""
+"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended.
+
+Writing and reading are in one file, longer than others, since both know the form of the rows.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.base import Played
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.genome_rows import read_births, read_genomes, read_steps
-from neuroevo.runs.member_rows import MemberRows, read_members
+from neuroevo.runs.genome_rows import GenomeWriter, read_genomes, read_steps
+from neuroevo.runs.values import DamagedError, Number, array_of, checksum
 
+_BEHAVIORS = (np.uint8, np.float32, np.float64)  # the smallest that has the numbers is chosen
+_STORED = ("|u1", "<f4", "<f8")
+_MOST_BYTES = 1 << 28  # of a generation's behaviors; SQLite's limit is of what is compressed
+_MEMBERS = tuple[int, int | None, Number, int, Number | None]
 _KEPT = """
 SELECT generation FROM populations AS each WHERE EXISTS (
   SELECT 1 FROM members WHERE members.generation = each.generation AND genome IS NOT NULL
@@ -54,7 +64,7 @@ class Members:
 
     @property
     def played_behaviors(self) -> np.ndarray | None:
-        """The behaviors as algorithms are told them: those that are bytes as float32, others as float64."""
+        """The behaviors as algorithms receive them: bytes as float32, others as float64."""
         if self.behaviors is None:
             return None
         return self.behaviors.astype(np.float32 if self.behaviors.dtype == np.uint8 else np.float64)
@@ -126,8 +136,7 @@ class MembersReader:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            numbers = self._numbers(database, generation)
-            chosen = numbers if indices is None else [self._member(numbers, generation, index) for index in indices]
+            chosen = self._numbers(database, generation, indices)
             found = read_genomes(database, chosen)
         return [found[number] for number in chosen]
 
@@ -145,36 +154,123 @@ class MembersReader:
         Raises:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
+        born: dict[Genome, tuple[int, int] | None] = {}
         with Database(self.path) as database:
-            numbers = self._numbers(database, generation)
-            number = self._member(numbers, generation, index)
-            known = read_genomes(database, [number])
-            born = read_births(database, known)
-        of, line = {genome: each for each, genome in reversed(known.items())}, [(generation, index)]
-        for ancestor in list(known[number].line())[1:]:
-            first = born[of[ancestor]]
+            (number,) = self._numbers(database, generation, [index])
+            genome = read_genomes(database, [number], born)[number]
+        line = [(generation, index)]
+        for ancestor in list(genome.line())[1:]:
+            first = born[ancestor]
             if first is None:
                 break
             line.append(first)
         return line
 
-    def _numbers(self, database: Database, generation: int) -> list[int]:
-        """Read the numbers of the rows of members' genomes. UserError: they are not kept."""
-        rows = read_members(database, generation, behaviors=False)
-        numbers = None if rows is None else _kept(rows)
+    def _numbers(self, database: Database, generation: int, indices: Iterable[int] | None) -> list[int]:
+        """Read the numbers of members' genomes. UserError: these are not kept, or there is no such member."""
+        rows = _read(database, generation)
+        numbers = None if rows is None else _genomes(rows[0])
         if numbers is None:
             raise self._not_kept(generation)
-        return numbers
+        chosen = list(range(len(numbers)) if indices is None else indices)
+        for index in chosen:
+            if not 0 <= index < len(numbers):
+                raise UserError(
+                    f"member {index} of generation {generation} is out of range [0, {len(numbers)}) ({self.path})"
+                )
+        return [numbers[index] for index in chosen]
 
     def _not_kept(self, generation: int) -> UserError:
         return UserError(f"the members of generation {generation} are not kept in {self.path}")
 
-    def _member(self, numbers: Sequence[int], generation: int, index: int) -> int:
-        if not 0 <= index < len(numbers):
-            raise UserError(
-                f"member {index} of generation {generation} is out of range [0, {len(numbers)}) ({self.path})"
-            )
-        return numbers[index]
+
+def write_members(
+    database: Database,
+    generation: int,
+    played: Played,
+    steps: np.ndarray,
+    novelties: np.ndarray | None,
+    genomes: GenomeWriter | None,
+    behaviors: bool,
+) -> int:
+    """Store a generation's members.
+
+    Args:
+        database: The run's, in a transaction, with the generation's row.
+        generation: Its number.
+        played: The members' genomes, fitness and behaviors.
+        steps: Of all episodes of each member, int64 [N].
+        novelties: float64 [N], NaN where unknown; None if not measured.
+        genomes: Writes the genomes; None: these are not stored.
+        behaviors: Whether to store behaviors, if they were recorded.
+
+    Returns:
+        The number of bytes that the behaviors take.
+    """
+    count = len(played.genomes)
+    numbers: Sequence[int | None] = [None] * count
+    if genomes is not None:
+        numbers = genomes.members(played.genomes, generation)
+    novelty = [None] * count if novelties is None else [None if np.isnan(each) else float(each) for each in novelties]
+    rows = list(zip(range(count), numbers, played.fitness.tolist(), steps.tolist(), novelty, strict=True))
+    names = ("generation", "place", "genome", "fitness", "steps", "novelty")
+    database.insert_many("members", names, ((generation, *row) for row in rows))
+    dtype, packed = None, None
+    if behaviors and played.behaviors is not None:
+        small = _smallest(played.behaviors)
+        dtype, packed = small.dtype.newbyteorder("<").str, zlib.compress(np.ascontiguousarray(small).tobytes(), 1)
+    row: dict[str, Any] = {"generation": generation, "members": count, "fitness": fitness_sum(played.fitness)}
+    row |= {"dtype": dtype, "behaviors": packed}
+    database.insert("populations", {**row, "checksum": checksum(*row.values(), rows_sum(rows))})
+    return len(packed or b"")
+
+
+def _smallest(behaviors: np.ndarray) -> np.ndarray:
+    """Return the same numbers in the smallest dtype that has them: bytes, such as the RAM of a console, or floats."""
+    for dtype in _BEHAVIORS[:-1]:
+        with np.errstate(invalid="ignore", over="ignore"):
+            smaller = behaviors.astype(dtype)
+        if np.array_equal(smaller, behaviors, equal_nan=True):
+            return smaller
+    return behaviors.astype(np.float64)
+
+
+def fitness_of(database: Database, first: int, end: int) -> list[np.ndarray]:
+    """Read the fitness of all members of generations.
+
+    Args:
+        database: The run's.
+        first: The first generation.
+        end: The one after the last.
+
+    Returns:
+        Of each generation float64 [N].
+
+    Raises:
+        DamagedError: Members are missing or damaged.
+    """
+    about = "SELECT members, fitness FROM populations WHERE generation >= ? AND generation < ? ORDER BY generation"
+    query = "SELECT fitness FROM members WHERE generation >= ? AND generation < ? ORDER BY generation, place"
+    known = database.rows(tuple[int, int], about, [first, end])
+    ends = np.cumsum([count for count, _ in known])
+    fitness = np.array(database.rows(tuple[Number], query, [first, end]), np.float64).reshape(-1)
+    if len(ends) != end - first or (len(ends) and ends[-1] != len(fitness)):
+        raise database.damaged(f"members of generations {first} to {end - 1} are missing")
+    found = np.split(fitness, ends[:-1]) if len(ends) else []
+    for number, (values, (_, total)) in enumerate(zip(found, known, strict=True), start=first):
+        if fitness_sum(values) != total:
+            raise database.damaged(f"the members of generation {number} have been changed")
+    return found
+
+
+def fitness_sum(fitness: np.ndarray) -> int:
+    """Return the checksum of members' fitness, float64 [N]."""
+    return zlib.crc32((np.asarray(fitness, "<f8") + 0.0).tobytes())  # SQLite has no -0.0
+
+
+def rows_sum(rows: Sequence[Sequence[Any]]) -> int:
+    """Return the checksum of members' rows: place, genome, fitness, steps and novelty of each."""
+    return zlib.crc32((np.array(rows, np.float64) + 0.0).tobytes())  # None becomes NaN
 
 
 def _count(database: Database) -> int:
@@ -183,27 +279,62 @@ def _count(database: Database) -> int:
     return 0 if last is None else last[0] + 1
 
 
+def _read(database: Database, generation: int) -> tuple[list[Any], str | None, bytes | None] | None:
+    """Read members' rows, and their behaviors as they are stored; None if there is no such generation."""
+    query = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
+    about = database.row(
+        tuple[int, int, int, str | None, bytes | None, int],
+        "SELECT generation, members, fitness, dtype, behaviors, checksum FROM populations WHERE generation = ?",
+        [generation],
+    )
+    if about is None:
+        return None
+    rows = database.rows(_MEMBERS, query, [generation])
+    if len(rows) != about[1] or checksum(*about[:-1], rows_sum(rows)) != about[-1]:
+        raise database.damaged(f"the members of generation {generation} have been changed")
+    return rows, about[3], about[4]
+
+
+def _genomes(rows: Sequence[Sequence[Any]]) -> list[int] | None:
+    """Return the numbers of the rows of members' genomes; None where these are not kept."""
+    numbers = [row[1] for row in rows]
+    return None if None in numbers else numbers
+
+
 def _members(database: Database, generation: int, behaviors: bool) -> Members | None:
     """Read a generation's members; None where they are not kept."""
-    rows = read_members(database, generation, behaviors)
-    numbers = None if rows is None else _kept(rows)
-    if rows is None or numbers is None:
+    found = _read(database, generation)
+    numbers = None if found is None else _genomes(found[0])
+    if found is None or numbers is None:
         return None
+    rows, dtype, packed = found
+    recorded = None
+    if behaviors and dtype is not None:
+        try:
+            recorded = _unpacked(dtype, packed, len(rows))
+        except (TypeError, zlib.error, DamagedError) as error:
+            raise database.damaged(f"the behaviors of generation {generation} are invalid: {error}") from None
+    novelty = np.array([row[4] for row in rows], np.float64)  # None becomes NaN
     steps = read_steps(database, numbers)
     return Members(
         generation,
         np.array([each.born or (-1, -1) for each in steps], np.int64).reshape(-1, 2),
         np.array([each.seed for each in steps], np.int64),
         np.array([each.scale for each in steps], np.float32),
-        rows.fitness,
-        rows.steps,
+        np.array([row[2] for row in rows], np.float64),
+        np.array([row[3] for row in rows], np.int64),
         tuple(dict.fromkeys(name for each in steps for name in each.centers)),
-        rows.behaviors,
-        None if np.isnan(rows.novelty).all() else rows.novelty,
+        recorded,
+        None if np.isnan(novelty).all() else novelty,
     )
 
 
-def _kept(rows: MemberRows) -> list[int] | None:
-    """Return the numbers of the rows of genomes; None where these are not kept."""
-    numbers = [number for number in rows.genomes if number is not None]
-    return numbers if len(numbers) == len(rows.genomes) else None
+def _unpacked(dtype: str, packed: Any, members: int) -> np.ndarray:
+    """Return behaviors [N, B]. DamagedError, TypeError, zlib.error: they are damaged."""
+    if dtype not in _STORED:
+        raise DamagedError(f"they have dtype {dtype[:20]!r}, expected one of {', '.join(_STORED)}")
+    stream = zlib.decompressobj()
+    data = stream.decompress(packed, _MOST_BYTES)
+    if not stream.eof:
+        raise DamagedError(f"they are cut off, or have more than {_MOST_BYTES:,} bytes")
+    return array_of(dtype, [members, len(data) // max(np.dtype(dtype).itemsize * members, 1)], data)

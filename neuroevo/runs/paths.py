@@ -13,7 +13,7 @@ from pathlib import Path
 from neuroevo.core.errors import UserError, cannot_read, cannot_write
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE
-from neuroevo.system.files import check_kind, make_folder, nearest_file, sweep
+from neuroevo.system.files import check_kind, nearest_file, sweep
 
 CONFIG = "config.toml"  # the configuration with every default filled in, for people; the database's counts
 CSV = "metrics.csv"  # the numbers of every generation, for spreadsheets
@@ -100,21 +100,27 @@ def runs_in(path: Path) -> list[Path]:
     return [path] if is_run(path) else _runs_below(path) or [path]
 
 
-def no_run(path: Path) -> UserError:
-    """Make the error about a folder without a run, which names one that is below it.
+def check_run(path: Path) -> None:
+    """Check that there is a run in a folder.
 
     Args:
         path: The folder.
+
+    Raises:
+        DiskError: The disk is broken.
+        UserError: There is none, or the folder may not be read. The message names a run that is below it.
     """
+    if is_run(path):
+        return
     if any((path / name).exists() for name in _EARLIER):
-        return UserError(
+        raise UserError(
             f"an earlier version of neuroevo made the run in {path}, which this one does not read: "
             f"expected {path / DATABASE}"
         )
     hint = "" if path.exists() else nearest_file(path)
     if below := _runs_below(path):
         hint = f"; {'a run is' if len(below) == 1 else f'{len(below)} runs are'} below it, such as {below[0]}"
-    return UserError(f"there is no run in {path}: expected {path / DATABASE}{hint}")
+    raise UserError(f"there is no run in {path}: expected {path / DATABASE}{hint}")
 
 
 def _runs_below(path: Path) -> list[Path]:
@@ -165,24 +171,3 @@ def default_path(name: str) -> Path:
     while path.exists():
         path, again = Path("runs") / f"{stem}-{again}", again + 1
     return path
-
-
-def make_default(path: Path, name: str) -> Path:
-    """Make a run's folder that was chosen by the time, or the next one that no other process has made meanwhile.
-
-    Args:
-        path: What default_path chose.
-        name: What the run is called.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: It cannot be made.
-    """
-    while True:
-        try:
-            make_folder(path, exist_ok=False)
-            return path
-        except FileExistsError:
-            path = default_path(name)

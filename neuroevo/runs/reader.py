@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from neuroevo.algorithms.base import State
 from neuroevo.config.load import load_run_config
+from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
@@ -16,14 +18,24 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.tree import centers_of
 from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.elite import Elite
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
-from neuroevo.runs.paths import CONFIG, is_run, no_run
+from neuroevo.runs.paths import CONFIG, check_run
 from neuroevo.runs.rebuilt import state_before
-from neuroevo.runs.resume import read_state_of
-from neuroevo.runs.state_rows import generations_of_states
-from neuroevo.system.own_runs import is_own
+from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
+
+
+@dataclass(frozen=True)
+class Elite:
+    """The best genome of a generation.
+
+    Attributes:
+        genome: The genome.
+        normalizer: Normalizer of its networks' observations; None: they are not normalized.
+    """
+
+    genome: Genome
+    normalizer: Normalizer | None = None
 
 
 class RunReader:
@@ -46,8 +58,7 @@ class RunReader:
 
     def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
         self.path = Path(path)
-        if not is_run(self.path):
-            raise no_run(self.path)
+        check_run(self.path)
         self._trust = trust or is_own(self.path / DATABASE)
         self.config: Config = load_run_config(
             self.path / CONFIG, recorded=self.about().recorded, trust=trust, like=like
@@ -58,21 +69,20 @@ class RunReader:
         with self._database() as database:
             return read_about(database)
 
-    def rows(self, fitness: bool = True, first: int = 0) -> list[dict[str, Any]]:
+    def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
         """Read the rows of finished generations whose elite has been tested.
 
         Args:
             fitness: Whether the rows have the list of every genome's fitness.
-            first: The first generation.
 
         Returns:
-            The rows; the one at index i is generation (first + i)'s.
+            The rows; the one at index i is generation i's.
 
         Raises:
             UserError: The database is damaged or cannot be read.
         """
         with self._database() as database:
-            return rows_of(database, first, fitness)
+            return rows_of(database, fitness=fitness)
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
         """Read the elite of a finished generation, with the weights of its center if it has one.
@@ -168,7 +178,7 @@ class RunReader:
             UserError: There is no such state, or it cannot be used.
         """
         with self._database() as database:
-            return read_state_of(database, self.config, finished, self._trust)
+            return read_state_of(database, self.config, finished, self._trust).state
 
     def algorithm_state(self, generation: int) -> State:
         """Return the algorithm's state before a generation, also where it is not stored any more: see runs.rebuilt.
@@ -179,9 +189,7 @@ class RunReader:
         Raises:
             UserError: It cannot be known.
         """
-        return state_before(
-            self.path, self.config, generation, self.checkpoints(), lambda number: self.state(number).algorithm
-        )
+        return state_before(self, generation)
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """Return a generation's elite with the weights of its center, if any. UserError: they are not known."""

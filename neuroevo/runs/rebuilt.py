@@ -1,21 +1,19 @@
-"""An algorithm's state before any generation, also where its checkpoint is gone: told anew what its members achieved.
+"""Recompute an algorithm's state before any generation from what the members of earlier ones achieved.
 
-That takes no episodes, since run.db keeps fitness, steps and behaviors of all members, and the seeds of their
-noise follow from the run's. So the center of evolution strategies, whose weights only checkpoints hold, is known in
-every generation; its name, which is a hash of its weights, says whether it is the same.
+That takes no episodes, since run.db keeps fitness, steps and behaviors of all members, and the seeds of their noise
+follow from the run's. So the center of evolution strategies, whose weights only states hold, is known in every
+generation; its name, which is a hash of its weights, says whether it is the same.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import Played, State
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
@@ -24,29 +22,28 @@ from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
 from neuroevo.runs.members import MembersReader
 
+if TYPE_CHECKING:
+    from neuroevo.runs.reader import RunReader
+
 log = logging.getLogger("neuroevo")
 
 
-def state_before(
-    path: Path, config: Config, generation: int, checkpoints: Sequence[int], load: Callable[[int], Any]
-) -> Any:
-    """The state of a run's algorithm before a generation.
+def state_before(reader: RunReader, generation: int) -> State:
+    """Return the state of a run's algorithm before a generation.
 
     Args:
-        path: The run's folder.
-        config: Its configuration.
+        reader: The run.
         generation: The number of finished generations.
-        checkpoints: Those after which there is a checkpoint, in order.
-        load: Reads the algorithm's state of a checkpoint; UserError: it cannot be used.
 
     Returns:
-        The state, from the newest checkpoint up to there, after the generations since.
+        The state, from the newest stored one up to there, after the generations since.
 
     Raises:
-        UserError: There is no such checkpoint and no start to begin with, the members of a generation are not kept, or
-            the algorithm's state depends on validation episodes, which are not.
+        UserError: There is no such state and no start to begin with, the members of a generation are not kept, or the
+            algorithm's state depends on validation episodes, which are not.
     """
-    number, state = _begin(path, config, generation, checkpoints, load)
+    path, config = reader.path, reader.config
+    number, state = _begin(reader, generation)
     if number == generation:
         return state
     algorithm, members, weights = config.algorithm, MembersReader(path), weights_of(config)
@@ -70,21 +67,20 @@ def state_before(
     return state
 
 
-def _begin(
-    path: Path, config: Config, generation: int, checkpoints: Sequence[int], load: Callable[[int], Any]
-) -> tuple[int, Any]:
-    """The newest usable checkpoint's number, up to this, and the algorithm's state; or the run's start."""
-    for number in reversed(checkpoints):
+def _begin(reader: RunReader, generation: int) -> tuple[int, State]:
+    """Return the number of the newest usable state, up to this, and the algorithm's; or the run's start."""
+    for number in reversed(reader.checkpoints()):
         if number <= generation:
             try:
-                return number, load(number)
+                return number, reader.state(number).algorithm
             except UserError:
                 continue
-    if config.training.start_from is not None:
+    training = reader.config.training
+    if training.start_from is not None:
         raise UserError(
-            f"the run in {path} began with genomes of another run, and has no checkpoint up to generation {generation}"
+            f"the run in {reader.path} began with genomes of another run and has no state up to generation {generation}"
         )
-    return 0, config.algorithm.init(config.training.seed)
+    return 0, reader.config.algorithm.init(training.seed)
 
 
 def weights_of(config: Config) -> Weights:

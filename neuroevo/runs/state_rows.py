@@ -3,27 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuroevo.algorithms.base import State
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.core.state_codec import Encoded, check_fields, decode, encode
 from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.state_codec import Encoded, check_fields, decode, encode
 from neuroevo.runs.values import Number, array_row, checksum
 from neuroevo.system.reading import parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
+log = logging.getLogger("neuroevo")
 _KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays"}
 
 
 class StateError(ValueError):
     """A state cannot be used; the message says why, as the end of a sentence that begins with its number."""
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """A state that has been read.
+
+    Attributes:
+        state: The state.
+        known: The numbers of the rows of its genomes and of their ancestors.
+        last: The number of the last row of genomes that is not later than the state.
+    """
+
+    state: TrainState
+    known: Mapping[Genome, int]
+    last: int
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A state that was passed over.
+
+    Attributes:
+        generation: The number of finished generations.
+        file: The database.
+        reason: Why it cannot be used.
+    """
+
+    generation: int
+    file: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the state after generation {self.generation} in {self.file}: it {self.reason}"
 
 
 def write_state(database: Database, state: TrainState, genomes: GenomeWriter) -> list[Genome]:
@@ -83,19 +122,7 @@ def generations_of_states(database: Database) -> list[int]:
     return [number for (number,) in database.rows(tuple[int], "SELECT generation FROM states ORDER BY generation")]
 
 
-def last_genome(database: Database, generation: int) -> int:
-    """Return the number of the last row of genomes that is not later than a state, which exists."""
-    query = "SELECT last_genome FROM states WHERE generation = ?"
-    return int(database.row(tuple[int], query, [generation])[0])
-
-
-def read_state(
-    database: Database,
-    generation: int,
-    state_type: type,
-    trust: bool = False,
-    known: dict[Genome, int] | None = None,
-) -> TrainState:
+def read_state(database: Database, generation: int, state_type: type, trust: bool = False) -> StoredState:
     """Read a state.
 
     Args:
@@ -103,10 +130,6 @@ def read_state(
         generation: The number of finished generations.
         state_type: The class of the algorithm's states.
         trust: Whether to use a pickle in it, whoever wrote it.
-        known: Gets the numbers of the rows of the state's genomes and of their ancestors.
-
-    Returns:
-        The state.
 
     Raises:
         StateError: There is none, or it is damaged or does not fit the class.
@@ -124,29 +147,89 @@ def read_state(
         value = parse_json(row[3])
         if not isinstance(value, dict) or value.keys() != _KEYS:
             raise ValueError(f"its value is {str(value)[:80]}, expected {', '.join(sorted(_KEYS))}")
-        state = _decode(database, row, value, state_type, known)
-        check_fields(state, "the state")
+        found = _decode(database, row, value, state_type)
+        check_fields(found.state, "the state")
     except ValueError as error:
         raise StateError(f"is damaged: {error}") from None
-    if state.algorithm.pickle() is not None and not trust:
+    if found.state.algorithm.pickle() is not None and not trust:
         raise StateError(
             "holds a pickle, which can run any code, and the run was not begun on this machine; if you trust whoever "
             "made it, say so with --trust (in Python: trust=True)"
         )
-    return state
+    return found
 
 
-def _decode(
-    database: Database, row: Sequence[Any], value: dict[str, Any], state_type: type, known: dict[Genome, int] | None
-) -> TrainState:
+def newest_state(database: Database, config: Config, trust: bool = False) -> tuple[StoredState, list[Unusable]]:
+    """Read the newest state that a run can continue from, and which newer ones cannot be used.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+        trust: As read_state() takes it.
+
+    Raises:
+        UserError: There is none.
+    """
+    unusable: list[Unusable] = []
+    (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
+    for generation in reversed(generations_of_states(database)):
+        try:
+            found = read_state(database, generation, config.algorithm.state_type, trust)
+            _check_state(found.state, config)
+            if generation > count:
+                raise StateError(f"is later than the database's {count} generations")
+            return found, unusable
+        except ValueError as error:  # StateError is one
+            reason = str(error) if isinstance(error, StateError) else f"cannot be used: {error}"
+            unusable.append(Unusable(generation, database.file, reason))
+    reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
+    raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
+
+
+def read_state_of(
+    database: Database, config: Config, generation: int | None = None, trust: bool = False
+) -> StoredState:
+    """Read a state of a run; log newer ones that cannot be used.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+        generation: The number of finished generations; None: the newest state that can be used.
+        trust: As read_state() takes it.
+
+    Raises:
+        UserError: There is no such state, or it cannot be used.
+    """
+    if generation is None:
+        found, unusable = newest_state(database, config, trust)
+        for each in unusable:
+            log.warning("neuroevo: passed over %s", each)
+        return found
+    try:
+        return read_state(database, generation, config.algorithm.state_type, trust)
+    except StateError as error:
+        there = ", ".join(map(str, generations_of_states(database))) or "none"
+        raise UserError(
+            f"the state after generation {generation} in {database.file} {error} (generations with a state: {there})"
+        ) from None
+
+
+def _check_state(state: TrainState, config: Config) -> None:
+    """Check a state against the configuration. ValueError: it was made with another one."""
+    config.algorithm.check_state(state.algorithm)
+    tests = config.training.test_episodes
+    for each in state.pending:
+        if len(each.steps) != tests:
+            raise ValueError(f"{len(each.steps)} test episodes are pending, expected {tests}")
+
+
+def _decode(database: Database, row: Sequence[Any], value: dict[str, Any], state_type: type) -> StoredState:
     """ValueError: it does not fit."""
     generation, steps, seconds, _, last_genome, _ = row
     numbers = value["genomes"]
     if not isinstance(numbers, list) or not all(type(each) is int and 0 < each <= last_genome for each in numbers):
         raise ValueError(f"its genomes are {str(numbers)[:80]}, expected numbers of rows up to {last_genome}")
     genomes = read_genomes(database, numbers)
-    if known is not None:
-        known.update((genome, number) for number, genome in genomes.items())
     query = "SELECT id, checksum FROM arrays WHERE state = ? ORDER BY id"
     arrays = database.rows(tuple[int, int], query, [generation])
     if [total for _, total in arrays] != value["arrays"]:
@@ -159,7 +242,7 @@ def _decode(
         ObservationStatistics | None,
     )
     assert isinstance(algorithm, State)
-    return TrainState(
+    state = TrainState(
         algorithm=algorithm,
         generation=generation,
         max_episode_steps=value["max_episode_steps"],
@@ -169,3 +252,4 @@ def _decode(
         observation_statistics=statistics,
         confirmed_mean=value["confirmed_mean"],
     )
+    return StoredState(state, {genome: number for number, genome in genomes.items()}, last_genome)

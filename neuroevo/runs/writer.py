@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,10 @@ class Writer(Database):
             last = last_session(self)
             if last is not None and is_running(last) and last != this_process():
                 raise UserError(_in_use(file, last))
-        except UserError as error:
+        except BaseException as error:
             self.close()
-            if "another process" in str(error):
+            if isinstance(error, UserError) and "another process" in str(error):
                 raise UserError(self._who(file)) from None
-            raise
-        except BaseException:
-            self.close()
             raise
 
     @staticmethod
@@ -161,34 +159,31 @@ class Writer(Database):
                 raise LostDatabase(f"another process has taken over the run in {self.file.parent}")
 
     def _check_place(self) -> None:
-        """Check that the file is still where it was, and whole; write a missing one again. LostDatabase: it is not."""
+        """Check that the file is still where it was, and whole. LostDatabase: it is not."""
+        if self._lost is None:
+            self._lost = self._find_loss()
         if self._lost is not None:
             raise LostDatabase(self._lost)
+
+    def _find_loss(self) -> str | None:
+        """Return what has happened to the file, which is written again where it is missing; None: nothing."""
         folder, file = _stat(self._absolute.parent), _stat(self._absolute)
         if file is not None and os.path.samestat(file, self._place):
-            if self._size is not None:
-                if file.st_size < self._size:
-                    self._lost = f"{self.file} was cut from {self._size:,} to {file.st_size:,} bytes meanwhile; "
-                    self._lost += "what is missing may be lost"
-                    raise LostDatabase(self._lost)
-                self._size = file.st_size
-            return
+            if self._size is not None and file.st_size < self._size:
+                cut = f"{self.file} was cut from {self._size:,} to {file.st_size:,} bytes meanwhile"
+                return f"{cut}; what is missing may be lost"
+            self._size = None if self._size is None else file.st_size
+            return None
         if folder is None or not os.path.samestat(folder, self._folder):
             what = "deleted or renamed" if folder is None else "replaced by another one"
-            self._lost = f"the folder {self.file.parent} was {what} meanwhile"
-            raise LostDatabase(self._lost)
+            return f"the folder {self.file.parent} was {what} meanwhile"
         lost = f"{self.file} was {'deleted' if file is None else 'replaced by another file'} meanwhile"
-        number, name = 0, DATABASE
-        while self._absolute.with_name(name).exists():
-            number += 1
-            name = f"{DATABASE}.kept-{number}"
+        names = chain([DATABASE], (f"{DATABASE}.kept-{number}" for number in count(1)))
         try:
-            self._continue_in(name)
+            self._continue_in(next(name for name in names if not self._absolute.with_name(name).exists()))
         except (OSError, sqlite3.Error) as error:
-            self._lost = f"{lost}; its content is lost, since writing it again failed: {error}"
-            raise LostDatabase(self._lost) from error
-        self._lost = f"{lost}; its content, which was still open, was written to {self.file}"
-        raise LostDatabase(self._lost)
+            return f"{lost}; its content is lost, since writing it again failed: {error}"
+        return f"{lost}; its content, which was still open, was written to {self.file}"
 
     def _continue_in(self, name: str) -> None:
         """Copy the database within its folder and use the copy from now on. OSError, sqlite3.Error: that failed."""

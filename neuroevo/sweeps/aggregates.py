@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.core.statistics import Summary, interquartile_mean
 from neuroevo.sweeps.status import TrialStatus
 from neuroevo.sweeps.sweep import Scales
-from neuroevo.system.statistics import Summary, interquartile_mean
 
 _RESAMPLES = 2000
 _MOST_COMPARED = 8  # configurations, whose pairs are listed

@@ -8,7 +8,7 @@ from typing import Any
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
-from neuroevo.runs.fork import check_fork
+from neuroevo.sessions.fork import check_fork
 from neuroevo.sweeps.implementations import function_of
 from neuroevo.sweeps.points import SEED, config_of, probe
 from neuroevo.sweeps.searches import PbtOptions, make_pruner, make_sampler, require_optuna

@@ -14,11 +14,11 @@ from typing import Any
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import refuse
-from neuroevo.runs import preflight
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.generation_rows import last_generation
 from neuroevo.runs.paths import CSV, check_free, is_run
+from neuroevo.sessions import preflight
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps.executors import CHILD, End, Executor, Processes, RayTasks
 from neuroevo.sweeps.implementations import rows_in
 from neuroevo.sweeps.pbt import Exchange, exchanges

@@ -162,7 +162,7 @@ class RayTasks(Executor):
 
     def __init__(self, address: str, parallel: int, networks: Sequence[Network] | None = None):
         from neuroevo.cluster.connection import join
-        from neuroevo.runs.training_run import require_ray
+        from neuroevo.sessions.evaluators import require_ray
 
         require_ray(address)
         import ray
@@ -238,8 +238,9 @@ def _train(
 ) -> str:
     """Train a configuration in a folder, in a process of Ray's; return why it could not, "" if it could."""
     from neuroevo.config.load import make_config
-    from neuroevo.runs.folder import RunFolder
-    from neuroevo.runs.training_run import info_of, make_evaluator, make_shared_evaluator, run
+    from neuroevo.sessions.evaluators import info_of, make_evaluator, make_shared_evaluator
+    from neuroevo.sessions.folder import RunFolder
+    from neuroevo.sessions.training_run import run
 
     os.chdir(where)  # configurations may name files and modules from where the sweep began
     try:

@@ -26,6 +26,7 @@ import numpy as np
 
 from neuroevo.analysis.curves import XAxis, figure_files
 from neuroevo.core.errors import cannot_write
+from neuroevo.core.statistics import Summary, interquartile_mean, summarize
 from neuroevo.sweeps.aggregates import Aggregate, Improvement, aggregates, improvements, last_scores
 from neuroevo.sweeps.figures import draw_curves, draw_profiles, search_figures
 from neuroevo.sweeps.points import SEED
@@ -35,7 +36,6 @@ from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Sweep
 from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
-from neuroevo.system.statistics import Summary, interquartile_mean, summarize
 
 AXES: dict[XAxis, str] = {"frames": "curves", "time": "curves_time"}
 """What the learning curves of a grid are drawn against, and what the files are called."""

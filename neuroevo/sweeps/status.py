@@ -8,6 +8,7 @@ from typing import Literal
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
+from neuroevo.core.statistics import Summary, interval
 from neuroevo.runs.database import DATABASE
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.reader import RunReader
@@ -15,7 +16,6 @@ from neuroevo.sweeps.implementations import Row, rows_in
 from neuroevo.sweeps.space import value_text
 from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.system.console import clock
-from neuroevo.system.statistics import Summary, interval
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.config.own_runs import is_own, remember
 from neuroevo.config.schema import BUDGETS
 from neuroevo.core.errors import NotTrustedError, UserError
 from neuroevo.core.problems import ConfigError, Problem, inline, shown
@@ -24,7 +25,6 @@ from neuroevo.sweeps.searches import make_pruner, make_sampler, require_optuna
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.space import Choice, Range, Space
 from neuroevo.sweeps.sweep import Status, Sweep, Trial
-from neuroevo.system.own_runs import is_own, remember
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

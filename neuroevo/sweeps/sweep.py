@@ -40,7 +40,7 @@ from neuroevo.sweeps.points import SEED, Values, config_of, draw_accepted, grid,
 from neuroevo.sweeps.section import beside, collected, folder_of, read_section, values_of
 from neuroevo.sweeps.settings import MAX_TRIALS, NEUROEVO, VALIDATION, SweepSettings
 from neuroevo.sweeps.space import Space, parse_space
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 Status = Literal["waiting", "running", "finished", "stopped", "failed"]
 Scales = Mapping[str, tuple[float, float]]

@@ -1,1 +1,1 @@
-"""Helpers for the operating system and the terminal (files, signals, output), and statistics of returns."""
+"""Helpers for the operating system and the terminal: files, processes, signals, output, imports."""

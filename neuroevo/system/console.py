@@ -9,7 +9,7 @@ from contextlib import suppress
 
 
 def say(text: str) -> None:
-    """Prints a line of a long-running command and flushes it.
+    """Print a line of a long-running command and flush it.
 
     The results of such a command are in files, so it must not end when the process that reads its output exits. Once
     that has happened, the next call reports it on standard error and mutes standard output.
@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 
 def output_is_unread() -> bool:
-    """Tells whether standard output is a pipe or a socket whose reader has closed it."""
+    """Return whether standard output is a pipe or a socket whose reader has closed it."""
     try:
         output = sys.stdout.fileno()
     except (OSError, ValueError):  # standard output is closed, or not a file
@@ -38,14 +38,14 @@ def output_is_unread() -> bool:
 
 
 def mute() -> None:
-    """Discards all further output to standard output, including what Python has buffered until it exits."""
+    """Discard all further output to standard output, including what Python has buffered until it exits."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
 
 
 def clock(seconds: float) -> str:
-    """Formats a duration as hours:minutes:seconds, where hours may exceed 24.
+    """Format a duration as hours:minutes:seconds, where hours may exceed 24.
 
     Args:
         seconds: The duration, which is rounded to whole seconds.

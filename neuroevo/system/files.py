@@ -116,7 +116,7 @@ def open_folder(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def written_aside(path: Path, force: bool = False, mark: str | None = None) -> Iterator[Path]:
-    """Yields a temporary path to write to, which is renamed to `path` after the block.
+    """Yield a temporary path to write to, which is renamed to `path` after the block.
 
     If the block fails or is interrupted, what was at `path` stays as it was and the temporary file is deleted.
 
@@ -163,7 +163,7 @@ def _check(path: Path, force: bool, mark: str | None) -> None:
 
 
 def _replace_folder(path: Path, aside: Path) -> None:
-    """Replaces a folder in two steps, since no single rename can replace a folder that is not empty."""
+    """Replace a folder in two steps, since no single rename can replace a folder that is not empty."""
     old = aside.with_name(aside.name + ".old")
     path.rename(old)
     try:
@@ -182,7 +182,7 @@ def _delete(path: Path) -> None:
 
 
 def nearest_file(path: Path, endings: Sequence[str] = ("",)) -> str:
-    """Finds what was probably meant by a name that is no file's.
+    """Find what was probably meant by a name that is no file's.
 
     Args:
         path: The name.

@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 def once_imported(name: str, what: Callable[[], object]) -> None:
-    """Calls a function once a package is imported: now, if it has been.
+    """Call a function once a package is imported: now, if it has been.
 
     Args:
         name: The package.
@@ -23,7 +23,7 @@ def once_imported(name: str, what: Callable[[], object]) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Finds one package, by way of the others, and has its loader call a function when it is done."""
+    """Find one package, by way of the others, and has its loader call a function when it is done."""
 
     def __init__(self, name: str, what: Callable[[], object]):
         self._name, self._what = name, what

@@ -1,4 +1,4 @@
-"""Processes: whether one is running, and children that do not outlive their parent."""
+"""Processes: cores that this one may use, whether one is running, and children that do not outlive their parent."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, at least 1: the machine's, where the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def end_with(parent: int) -> None:

@@ -1,4 +1,4 @@
-"""Reads files that anybody may have put there: regular ones only, and JSON and TOML that nest no deeper than ours do.
+"""Read files that anybody may have put there: regular ones only, and JSON and TOML that nest no deeper than ours do.
 
 Opening a pipe waits for whoever writes into it, a device may never end, and a text of brackets alone ends Python's
 recursion somewhere later. All of these end here, with an error of the kinds that callers expect of a damaged file.
@@ -11,17 +11,21 @@ import io
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from neuroevo.system.toml import tomllib
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
 
 LARGEST_TEXT = 1 << 24  # bytes; configurations have a few thousand
 DEEPEST = 64  # of lists and tables in each other; configurations and states have less than ten
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a regular file to read it.
+    """Open a regular file to read it.
 
     Args:
         path: The file, or a link to it.
@@ -43,7 +47,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """Reads all of a regular file.
+    """Read all of a regular file.
 
     Args:
         path: The file, or a link to it.
@@ -75,7 +79,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: bytes | str, nan: bool = False) -> Any:
-    """Reads JSON.
+    """Read JSON.
 
     Args:
         text: The text, in UTF-8 where it is bytes.
@@ -98,7 +102,7 @@ def parse_json(text: bytes | str, nan: bool = False) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Reads TOML.
+    """Read TOML.
 
     Args:
         text: The text.

@@ -1,4 +1,4 @@
-"""Defers signals during code that would lose the exceptions of their handlers."""
+"""Defer signals during code that would lose the exceptions of their handlers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_signals() -> Iterator[list[int]]:
-    """Defers SIGINT, SIGTERM and SIGHUP: the first one that arrives during the block is handled after it.
+    """Defer SIGINT, SIGTERM and SIGHUP: the first one that arrives during the block is handled after it.
 
     Python handles signals in the main thread only, so in other threads this does nothing. Ctrl-C has no effect during
     the block, which should therefore take only a fraction of a second, or end soon after one has arrived.

@@ -20,7 +20,7 @@ from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.system.statistics import summarize
+from neuroevo.core.statistics import summarize
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record, with_retries
 
 

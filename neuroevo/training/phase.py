@@ -14,7 +14,7 @@ from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.system.statistics import without_overflow
+from neuroevo.core.statistics import without_overflow
 from neuroevo.training.record import PhaseRecord
 
 

@@ -19,7 +19,7 @@ from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.system.statistics import without_overflow
+from neuroevo.core.statistics import without_overflow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,16 +130,6 @@ class GenerationRecord(Checked):
             The complete record.
         """
         return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
-
-    def row_without_test(self) -> dict[str, Any]:
-        """Flatten the record before its elite has been evaluated.
-
-        Returns:
-            The row that Record.row() returns, without a test and without the population's fitness.
-        """
-        row = self.evaluated(NOT_EVALUATED).row()
-        del row["fitness"]
-        return row
 
 
 @dataclass(frozen=True, kw_only=True)

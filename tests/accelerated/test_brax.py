@@ -28,9 +28,10 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.runs.reader import Elite
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.training_run import run
 from neuroevo.sweeps import executors
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.sweep import load_sweep

@@ -14,8 +14,8 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
-from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
 
 CRAWLER = """
 <mujoco model="crawler">

@@ -10,7 +10,7 @@ from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
 
 pytest.importorskip("mujoco_playground")
 TASK = "CartpoleBalance"

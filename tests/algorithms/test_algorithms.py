@@ -9,7 +9,7 @@ from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import GAUSSIAN, Genome
-from neuroevo.runs.state_codec import decode, encode
+from neuroevo.core.state_codec import decode, encode
 from neuroevo.training.loop import train
 from tests.support import runs
 from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from neuroevo.algorithms.registry import ALGORITHMS
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.algorithms.test_algorithms import SMALL
 from tests.support import runs
 

@@ -17,7 +17,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.settings import settings
-from neuroevo.runs.state_codec import decode, encode
+from neuroevo.core.state_codec import decode, encode
 from neuroevo.training.loop import train
 from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta
 

@@ -20,8 +20,8 @@ from neuroevo.core.arrays import norm
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Mutation
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.state_codec import decode, encode
 from neuroevo.native.weights import NativeWeights
-from neuroevo.runs.state_codec import decode, encode
 
 D = 3001
 CENTER = Genome(12).child(5, 0.5)

@@ -15,7 +15,7 @@ from neuroevo.algorithms.schedules import LinearSchedule
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds, draw_uniforms
-from neuroevo.runs.state_codec import decode, encode
+from neuroevo.core.state_codec import decode, encode
 from tests.support.toy import ToyWeights, noise, theta
 
 WEIGHTS = ToyWeights()

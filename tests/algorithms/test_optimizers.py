@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from neuroevo.algorithms.optimizers import SGD, Adam, Optimizer, OptimizerState
-from neuroevo.runs.state_codec import decode, encode
+from neuroevo.core.state_codec import decode, encode
 
 
 def run(optimizer, gradients):

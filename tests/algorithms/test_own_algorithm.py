@@ -19,10 +19,10 @@ from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.runs import training_run as run_module
+from neuroevo.core.state_codec import decode, encode
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.state_codec import decode, encode
-from neuroevo.system.toml import tomllib
+from neuroevo.sessions import training_run as run_module
+from neuroevo.system.reading import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
 from tests.support.runs import read_rows

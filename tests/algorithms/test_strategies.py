@@ -15,8 +15,8 @@ from neuroevo.algorithms.optimizers import SGD, ClipUp
 from neuroevo.algorithms.pgpe import PGPE
 from neuroevo.algorithms.snes import SNES, _exp
 from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.core.state_codec import decode, encode
 from neuroevo.native.weights import NativeWeights
-from neuroevo.runs.state_codec import decode, encode
 
 D = 40
 WEIGHTS = NativeWeights([f"input float32 1; dense {D} 0.1"])

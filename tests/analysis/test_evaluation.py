@@ -19,8 +19,8 @@ from neuroevo.core.randomness import held_out_seeds
 from neuroevo.envs import registry
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
-from neuroevo.runs import training_run as run_module
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions import training_run as run_module
 from tests.support.damage import forge
 from tests.support.runs import new_run
 from tests.support.toy import ToyEvaluator

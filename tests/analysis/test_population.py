@@ -8,7 +8,7 @@ from neuroevo.algorithms.base import Played
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.member_rows import PlayedMembers, read_members, write_members
+from neuroevo.runs.members import fitness_of, write_members
 from tests.support.runs import TABLES as ATARI
 from tests.support.runs import config
 
@@ -89,12 +89,10 @@ def test_what_cannot_be_known_is_said(tmp_path):
     run = neuroevo.train({**MAZE, "algorithm": GA}, played_again, out=tmp_path / "run")
     genomes = run.population().genomes
     with Database(run.path / DATABASE, "rw") as database:  # as a machine would that plays otherwise
-        rows = read_members(database, 0)
-        fitness = rows.fitness + (np.arange(10) == 3)
+        fitness = fitness_of(database, 0, 1)[0] + (np.arange(10) == 3)
         database.execute("DELETE FROM members")
         database.execute("DELETE FROM populations")
-        played = PlayedMembers(Played(genomes, fitness, 0), rows.steps, None)
-        write_members(database, 0, played, None, behaviors=False)
+        write_members(database, 0, Played(genomes, fitness, 0), np.zeros(10, int), None, None, behaviors=False)
     with pytest.raises(UserError, match="member 3 of generation 0"):
         run.population(behaviors=True)
     assert len(run.population().genomes) == 10

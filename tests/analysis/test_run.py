@@ -5,7 +5,7 @@ import pytest
 
 import neuroevo
 from neuroevo.core.errors import UserError
-from neuroevo.runs.elite import Elite
+from neuroevo.runs.reader import Elite
 from neuroevo.training.callback import Callback, Callbacks
 from tests.support.databases import info_of
 from tests.support.runs import results

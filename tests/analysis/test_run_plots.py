@@ -12,8 +12,8 @@ from neuroevo.analysis.curves import figure_bytes
 from neuroevo.analysis.run_plots import grouped, plot
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
-from neuroevo.system.statistics import summarize
+from neuroevo.core.statistics import summarize
+from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, interrupted_run, new_run
 
 

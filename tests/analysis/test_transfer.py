@@ -18,7 +18,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
-from neuroevo.runs.elite import Elite
+from neuroevo.runs.reader import Elite
 
 MLP = {"name": "mlp", "hidden": [8]}
 ES = {"name": "es", "population": 16, "sigma": 0.2}

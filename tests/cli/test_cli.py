@@ -18,7 +18,7 @@ import neuroevo.benchmarks
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.version import VERSION
-from neuroevo.runs import training_run as run_module
+from neuroevo.sessions import training_run as run_module
 from tests.support.databases import info_of
 from tests.support.runs import contents, read_rows, timeless
 from tests.support.toy import ToyEvaluator
@@ -222,13 +222,13 @@ def test_a_finished_run_says_that_nothing_was_left(monkeypatch, config, tmp_path
 
 def test_a_real_sigint(config, tmp_path):
     program = (
-        "import sys, time; from neuroevo import cli; from neuroevo.runs import training_run\n"
+        "import sys, time; from neuroevo import cli; from neuroevo.sessions import evaluators\n"
         "from tests.support.toy import ToyEvaluator\n"
         "class Slow(ToyEvaluator):\n"
         "    def submit(self, *a):\n"
         "        print('playing', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
-        "training_run.make_evaluator = lambda config, reference_batch: Slow()\n"
+        "evaluators.make_evaluator = lambda config, reference_batch: Slow()\n"
         f"sys.argv = ['neuroevo', 'train', {str(config)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
         "cli.main()\n"
     )
@@ -259,7 +259,7 @@ def test_bench_ends_with_one_json_line(monkeypatch):
     for name, module in (("rates", rates), ("env_rate", env_rate)):
         monkeypatch.setitem(sys.modules, f"neuroevo.benchmarks.{name}", module)
         monkeypatch.setattr(neuroevo.benchmarks, name, module, raising=False)
-    monkeypatch.setattr("neuroevo.system.tensorflow_import.load_tensorflow", lambda: None)
+    monkeypatch.setattr("neuroevo.rollout.tensorflow_import.load_tensorflow", lambda: None)
     options = "--engine native --game pong --dtype int8 --seconds 2 --json"
     result, _ = invoke(monkeypatch, "bench", "rollout", *options.split())
     assert json.loads(result.stdout.splitlines()[-1]) == {
@@ -279,7 +279,7 @@ def test_bench_ends_with_one_json_line(monkeypatch):
 
 def test_commands_start_without_tensorflow():
     program = (
-        "import sys; from neuroevo.cli import progress; from neuroevo.runs import folder, training_run\n"
+        "import sys; from neuroevo.cli import progress; from neuroevo.sessions import evaluators, training_run\n"
         "assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

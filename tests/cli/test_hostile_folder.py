@@ -78,7 +78,7 @@ COMMANDS = [
     (None, ("bench", "rollout", *BENCH)),
     (None, ("bench", "pipeline", *BENCH)),
 ]
-IMPORTS = "import os\nimport neuroevo\nfrom neuroevo.runs.training_run import make_evaluator"
+IMPORTS = "import os\nimport neuroevo\nfrom neuroevo.sessions.evaluators import make_evaluator"
 WITHOUT_A_SCREEN = ("render", "gymnasium")  # fails where MuJoCo has no library to draw with
 
 

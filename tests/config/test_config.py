@@ -17,7 +17,7 @@ from neuroevo.core import bounds
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.networks.architectures import NETWORKS
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"
 LEAST = {"env": {"name": "frostbite"}, "training": {"generations": 3}}

@@ -16,7 +16,7 @@ from neuroevo.config.schema import SECTIONS
 from neuroevo.envs.atari import AtariOptions
 from neuroevo.native import library
 from neuroevo.networks.architectures import NETWORKS
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 
 ROOT = Path(__file__).parents[2]
 START = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}

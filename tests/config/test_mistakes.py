@@ -12,7 +12,7 @@ from neuroevo.config.load import load_config
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.native import library
 from neuroevo.networks.architectures import NETWORKS
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 from tests.support.runs import read_rows
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"

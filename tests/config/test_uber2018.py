@@ -16,7 +16,7 @@ from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule,
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 from tests.support.runs import new_run, read_rows
 
 EPISODES = {"num_validation_episodes": 30, "num_test_episodes": 200, "episode_cutoff_mode": 5000}

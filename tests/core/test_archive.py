@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from neuroevo.core.archive import Archive, Grid, nearest
 from neuroevo.core.genome import Genome
-from neuroevo.runs.state_codec import decode, encode
+from neuroevo.core.state_codec import decode, encode
 
 
 def test_it_appends_in_order_and_keeps_the_newest():

@@ -16,10 +16,9 @@ from neuroevo.core.episode import Batch, EpisodeResults, Outcomes
 from neuroevo.core.errors import SimulationError, UserError
 from neuroevo.core.observation_statistics import Normalizer, ObservationStatistics
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.elite import Elite
-from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.reader import RunReader
+from neuroevo.runs.reader import Elite, RunReader
 from neuroevo.runs.values import checksum
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.loop import train
 from neuroevo.training.state import start
 from tests.support.databases import change, query

@@ -14,7 +14,7 @@ from neuroevo.core.problems import ConfigError
 from neuroevo.core.settings import settings
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
-from neuroevo.runs import preflight
+from neuroevo.sessions import preflight
 
 NAMES = {
     "atari": "pong",

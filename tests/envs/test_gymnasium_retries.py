@@ -14,7 +14,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.callback import Callback
 from tests.support.gymnasium_pools import TOYS, children, gone, nothing_left_behind, pool_of  # noqa: F401 (a fixture)
 from tests.support.runs import config, read_rows, results, train
@@ -160,7 +160,8 @@ def test_runs_count_them(tmp_path, unlucky):
         def phase(self, generation, name, episodes):
             unlucky(unlucky() + 1)
 
-    from neuroevo.runs.training_run import make_evaluator, run
+    from neuroevo.sessions.evaluators import make_evaluator
+    from neuroevo.sessions.training_run import run
 
     folder = RunFolder.create(tmp_path / "unlucky_run", config(**CHANGES))
     with make_evaluator(folder.config) as evaluator, folder.open(["test"]):

@@ -55,6 +55,11 @@ def test_the_contracts_hold(package):
         ),
         ("training/loop.py", "from neuroevo.algorithms import es", "neuroevo.training.loop -> neuroevo.algorithms.es"),
         ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
+        (
+            "inspector/rows.py",
+            "from neuroevo.sessions import folder",
+            "neuroevo.inspector.rows -> neuroevo.sessions.folder",
+        ),
         ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
         ("sweeps/driver.py", "def lazily():\n    import ray", "neuroevo.sweeps.driver -> ray"),
         ("inspector/sweep_trials.py", "def lazily():\n    import optuna", "neuroevo.inspector.sweep_trials -> optuna"),

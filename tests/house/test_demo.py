@@ -8,7 +8,7 @@ from experiments.demo import CONFIG, compare, random_search_beside, show, table,
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import to_json
 from neuroevo.core.randomness import held_out_seeds
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
 from tests.analysis.test_video import decode
 from tests.support.runs import read_elites, read_rows
 from tests.support.toy import ToyEvaluator

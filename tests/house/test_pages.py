@@ -20,7 +20,7 @@ from neuroevo.config.load import load_config, make_config
 from neuroevo.config.template import start
 from neuroevo.core.problems import inline
 from neuroevo.sweeps.sweep import load_sweep
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 from tests.support.pages import PAGES, ROOT, blocks_of, without_blocks
 
 OTHERS = {"sweep": load_sweep}

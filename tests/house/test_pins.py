@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import tomllib
 
 ROOT = Path(__file__).parents[2]
 TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())

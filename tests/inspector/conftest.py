@@ -8,7 +8,7 @@ import pytest
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.runs.about import read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import change
 from tests.support.runs import config, train
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
+from neuroevo.sessions.folder import RunFolder
 from tests.inspector.conftest import configured, played, shortened
 from tests.runs.test_extreme_fitness import Returns
 from tests.support.browser import CHROMIUM, shown_in, started_browser

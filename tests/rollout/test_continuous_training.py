@@ -25,9 +25,9 @@ from neuroevo.networks.architectures import input_line, to_text
 from neuroevo.networks.layers import take_apart
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, play, read_rows, results
 
 SETTINGS = {

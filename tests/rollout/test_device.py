@@ -26,7 +26,7 @@ from neuroevo.networks.network import Network
 from neuroevo.rollout import layout
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.layout import default_layout
-from neuroevo.runs.provenance import machine
+from neuroevo.sessions.provenance import machine
 from tests.support import cuda_emulated
 
 without_gpu = pytest.mark.skipif(library.gpu().usable, reason=f"there is a GPU: {library.gpu().name}")

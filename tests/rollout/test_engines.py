@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
 import neuroevo
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sessions.evaluators import make_evaluator
 run = neuroevo.train(neuroevo.load_config({file!r}), out={out!r})
 assert len(run.rows()) == 2
 print("tensorflow" in sys.modules)

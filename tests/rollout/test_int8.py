@@ -22,8 +22,8 @@ from neuroevo.networks.architectures import NETWORKS, input_line, to_text
 from neuroevo.networks.network import Network
 from neuroevo.networks.quantization import quantized
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.runs.folder import RunFolder
-from neuroevo.system.toml import tomllib
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.system.reading import tomllib
 from tests.analysis.test_network_export import real_observations
 from tests.ops.test_population_ops import SCREEN, observations_for, thetas_for
 from tests.rollout.test_pipeline import LAYOUTS, assert_same, play, some_episodes

@@ -26,11 +26,11 @@ from neuroevo.networks.architectures import input_line, model, to_text, virtual_
 from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.lane_graph import lane_function
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.values import checksum
-from neuroevo.runs.warm_start import first_reference
+from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.warm_start import first_state
 from tests.support.databases import change, query
 from tests.support.population_reference import ReferenceNetwork, noise
 from tests.support.runs import config, read_rows, results, train
@@ -343,8 +343,8 @@ def test_a_bad_batch_is_an_error(copied, changes, message):
 def test_a_run_that_starts_from_another_takes_its_batch(whole, tmp_path):
     started = config(**{**CHANGES, "training": {**CHANGES["training"], "seed": 8, "start_from": str(whole)}})
     batch = RunReader(whole).reference_batch()
-    assert np.array_equal(first_reference(started), batch)
-    assert not np.array_equal(first_reference(config(**{**CHANGES, "training": {"seed": 8, "generations": 1}})), batch)
+    assert np.array_equal(first_state(started)[1], batch)
+    assert not np.array_equal(first_state(config(**{**CHANGES, "training": {"seed": 8, "generations": 1}}))[1], batch)
     folder = RunFolder.create(tmp_path / "next", started)
     with folder.open(["test"]):
         assert np.array_equal(RunReader(tmp_path / "next").reference_batch(), batch)

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.state_codec import encode
 from neuroevo.runs.database import Database
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import StateError, read_state, write_state
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.loop import train
 from tests.support.damage import REFUSED, assert_equal_or_refused, attempt, everything, forge, put
 from tests.support.databases import query
@@ -152,7 +152,7 @@ def usable(path, algorithm):
     generation can be played from it."""
     with Database(path / "run.db") as database, bounded(16):
         try:
-            read = read_state(database, 3, algorithm.state_type)
+            read = read_state(database, 3, algorithm.state_type).state
         except StateError:
             return False
     try:

@@ -11,9 +11,9 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.runs.database import Database
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import change, query
 from tests.support.mutants import bounded
 from tests.support.runs import contents, interrupted_run

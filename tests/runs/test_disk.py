@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, new_run, play, read_rows, results
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import is_run
+from neuroevo.sessions.folder import RunFolder
 from tests.support import disk_calls
 from tests.support.commands import toy_server
 from tests.support.power_cuts import REAL

@@ -5,8 +5,8 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import change, delete_states_after, query
 from tests.support.runs import config, new_run
 

@@ -15,12 +15,12 @@ from neuroevo.analysis.evaluation import evaluate
 from neuroevo.analysis.run_plots import plot
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.payload import text
-from neuroevo.runs.folder import RunFolder
-from tests.runs.test_tensorboard import events
+from neuroevo.sessions.folder import RunFolder
 from tests.support import toy
 from tests.support.databases import read_rows
 from tests.support.runs import new_run, play
 from tests.support.toy import ToyEvaluator
+from tests.training.test_tensorboard import events
 
 LARGEST = sys.float_info.max
 ANSWERS = ("overview", "curves/fitness_std", "curves/test_mean", "alone/0", "about/0", "cloud/0", "generation/0/0")

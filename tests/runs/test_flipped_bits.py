@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.damage import REFUSED, assert_equal_or_refused, attempt, everything
 from tests.support.runs import new_run, play
 from tests.support.toy import ToyEvaluator

@@ -12,11 +12,12 @@ import pytest
 
 from neuroevo.core.errors import DiskError
 from neuroevo.runs import episode_rows
-from neuroevo.runs import training_run as run_module
 from neuroevo.runs.database import DATABASE
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import LOG
 from neuroevo.runs.writer import Writer
+from neuroevo.sessions import evaluators
+from neuroevo.sessions import training_run as run_module
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.callback import Callback
 from tests.support.databases import change, checkpoints_of, delete_states_after, query, read_rows
 from tests.support.runs import config, new_run, play, results, train
@@ -290,7 +291,7 @@ def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, version
     path, whole, over = tmp_path / "run", Dribbling(), []
     new_run(tmp_path / "whole", whole)
     for number, version in enumerate(versions):
-        monkeypatch.setattr("neuroevo.runs.provenance.VERSION", version)
+        monkeypatch.setattr("neuroevo.sessions.provenance.VERSION", version)
         evaluator = Dribbling(5, None if number == len(versions) - 1 else interrupt)
         with pytest.raises(KeyboardInterrupt) if evaluator._end else nullcontext():
             play(RunFolder.resume(path) if number else RunFolder.create(path, config()), evaluator)
@@ -357,7 +358,7 @@ def test_the_real_evaluator(tmp_path):
         folder = RunFolder.resume(path) if number else RunFolder.create(path, config(**changes, hardware={"slots": 2}))
         with (
             pytest.raises(KeyboardInterrupt),
-            run_module.make_evaluator(folder.config) as evaluator,
+            evaluators.make_evaluator(folder.config) as evaluator,
             folder.open(["test"]),
         ):
             run_module.run(folder.config, evaluator, folder, [Stop(phase)])

@@ -8,9 +8,9 @@ import pytest
 import neuroevo
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome, grow
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.paths import LOG
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import change, delete_states_after, query
 from tests.support.runs import config, interrupted_run, new_run, play, read_rows, results
 

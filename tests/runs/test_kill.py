@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import neuroevo
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.kill_resume import kill_and_resume
 from tests.support.kills import KINDS, MOST_PER_KILL, kill_all
 from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
@@ -99,17 +99,3 @@ def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):
     file.write_text("not = [a, configuration")
     with pytest.raises(AssertionError, match="TOML"):
         kill_and_resume(file, tmp_path, 1)
-
-
-def test_the_lock_of_a_killed_process_is_free(tmp_path):
-    new_run(tmp_path / "run")
-    program = (
-        f"import time; from neuroevo.runs.folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
-    )
-    program += "; print('locked', flush=True); time.sleep(60)"
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"locked\n"
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    RunFolder.resume(tmp_path / "run").close()

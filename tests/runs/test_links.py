@@ -7,10 +7,10 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.user_module import KEPT
-from neuroevo.runs import folder as folder_module
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import CONFIG, CSV, DATABASE, LOG, TENSORBOARD
-from neuroevo.runs.tensorboard import FRAMES
+from neuroevo.sessions import folder as folder_module
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.training.tensorboard import FRAMES
 from tests.support.runs import config, contents, new_run, play, results
 
 FILES = (DATABASE, CONFIG, CSV, LOG)
@@ -55,7 +55,7 @@ def test_a_link_that_comes_after_the_first_look(prepared, monkeypatch, name):
     path, outside = prepared(name)
     before = contents(outside)
     monkeypatch.setattr(folder_module, "check_names", lambda _: None)
-    monkeypatch.setattr("neuroevo.runs.resume.check_names", lambda _: None)
+    monkeypatch.setattr("neuroevo.sessions.resume.check_names", lambda _: None)
     try:
         play(RunFolder.resume(path, ["training.generations=4"]))
     except UserError as error:

@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from neuroevo.core.errors import DiskError, UserError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import CONFIG, CSV, DATABASE, LOG, TENSORBOARD
+from neuroevo.sessions.folder import RunFolder
 from tests.support.commands import start_endless
 from tests.support.runs import config, count_rows, new_run, play, read_rows, results
 from tests.support.toy import ToyEvaluator, call_of

@@ -6,8 +6,8 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.support.damage import forge
 from tests.support.databases import change, query
 from tests.support.runs import config, contents, new_run

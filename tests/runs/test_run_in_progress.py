@@ -12,9 +12,9 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.runs.database import Database
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from tests.runs.test_disk import let_others_in, without_roots_rights
 from tests.support.commands import start_endless
 from tests.support.damage import REFUSED, assert_equal_or_refused, attempt, everything

@@ -16,7 +16,7 @@ from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Scaled, grow
 from neuroevo.runs.database import Database
-from neuroevo.runs.genome_rows import GenomeWriter, read_births, read_genomes
+from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
 from neuroevo.runs.state_rows import StateError, read_state, write_state
 from neuroevo.runs.values import DamagedError
 from neuroevo.training.loop import train
@@ -240,7 +240,7 @@ def test_a_changed_center_is_refused(database, change, message):
     write_state(database, state, GenomeWriter(database))
     database.execute("COMMIT")
     kind = ALGORITHM["es"].state_type
-    read = read_state(database, 3, kind)
+    read = read_state(database, 3, kind).state
     assert same(read, state)
     assert weights_of(read.algorithm.center) == weights_of(state.algorithm.center) != []
     sql(database, f"UPDATE centers SET {change} WHERE weights IS NOT NULL")
@@ -287,9 +287,10 @@ def test_where_a_genome_was_a_member_first(database):
     [parent] = writer.rows_of([FAMILY[1]])  # as one that a run starts from
     numbers = writer.members([FAMILY[1], FAMILY[2]], 4)
     assert writer.members([FAMILY[1], FAMILY[2]], 5) == numbers and numbers[0] == parent
-    found = read_genomes(database, numbers)
-    assert read_births(database, found) == {1: None, parent: (4, 0), numbers[1]: (4, 1)}
+    births = {}
+    found = read_genomes(database, numbers, births)
+    assert births == {found[1]: None, found[parent]: (4, 0), found[numbers[1]]: (4, 1)}
     for change in ("generation = 3", "place = 7", "generation = NULL, place = NULL", "generation = NULL"):
         sql(database, f"UPDATE genomes SET {change} WHERE id = ?", parent)
         with pytest.raises(UserError, match=f"generation or place of genome {parent} has been changed"):
-            read_births(database, found)
+            read_genomes(database, numbers, {})

@@ -12,8 +12,7 @@ import numpy as np
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE
-from neuroevo.runs.member_rows import _sum
-from neuroevo.runs.members import MembersReader
+from neuroevo.runs.members import MembersReader, rows_sum
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.values import checksum
 from tests.support.databases import change, query, timeless
@@ -67,7 +66,7 @@ def _correct(connection: sqlite3.Connection, table: str) -> None:
         if table == "populations":
             members = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
             with suppress(TypeError, ValueError):  # of members that are no numbers
-                total = checksum(*row, _sum(connection.execute(members, row[:1]).fetchall()))
+                total = checksum(*row, rows_sum(connection.execute(members, row[:1]).fetchall()))
         connection.execute(f"UPDATE {table} SET checksum = ? WHERE {same_row}", [total, *row])
 
 

@@ -7,10 +7,10 @@ from contextlib import closing
 import numpy as np
 
 from neuroevo.config.load import load_run_config
+from neuroevo.core.state_codec import encode
 from neuroevo.runs.about import read_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import read_elite, rows_of
-from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import generations_of_states, read_state
 
 CLOCKED = ("steps_per_s", "idle_share")  # besides seconds_*
@@ -102,7 +102,7 @@ def states_of(path, pending=False):
         about = read_about(database)
         kind = load_run_config(path / "config.toml", recorded=about.recorded, trust=True).algorithm.state_type
         for generation in generations_of_states(database):
-            state = read_state(database, generation, kind, trust=True)
+            state = read_state(database, generation, kind, trust=True).state
             encoded = encode(state.algorithm, state.pending if pending else (), state.observation_statistics)
             found[generation] = {
                 "values": encoded.values,

@@ -4,9 +4,9 @@ from contextlib import closing
 from typing import ClassVar
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs import training_run
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import is_run
+from neuroevo.sessions import evaluators, training_run
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps.executors import End, Executor
 from tests.support.toy import ToyEvaluator
 
@@ -37,7 +37,7 @@ class Inline(Executor):
             self._over[number] = End(str(error))
 
     def evaluator(self, made):
-        return training_run.make_evaluator(made.config, made.reference_batch)
+        return evaluators.make_evaluator(made.config, made.reference_batch)
 
     def ended(self):
         over, self._over = self._over, {}

@@ -15,16 +15,16 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import is_run
+from neuroevo.sessions.folder import RunFolder
 from tests.support.run_files import differences, run_contents
 from tests.support.runs import config, new_run, play
 
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
-WRITERS = ("runs.folder", "runs.writer", "runs.database", "runs.about", "runs.resume", "runs.state_rows")
-WRITERS += ("runs.generation_rows", "runs.genome_rows", "runs.episode_rows", "runs.metrics_csv", "runs.tensorboard")
-WRITERS += ("runs.own_modules", "runs.log_file", "runs.training_run", "training.journal", "system.files")
-WRITERS += ("system.own_runs",)
+WRITERS = ("sessions.folder", "sessions.resume", "sessions.log_file", "sessions.metrics_csv", "sessions.training_run")
+WRITERS += ("runs.writer", "runs.database", "runs.about", "runs.state_rows", "runs.generation_rows", "runs.genome_rows")
+WRITERS += ("runs.episode_rows", "training.tensorboard", "training.journal", "config.own_modules", "config.own_runs")
+WRITERS += ("system.files",)
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},

@@ -31,7 +31,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from neuroevo import cli
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support import orphans
 from tests.support.run_files import differences, run_contents
 from tests.support.runs import count_rows, read_rows
@@ -85,7 +85,7 @@ def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
 
 
 def _fork(config: Path, path: Path, settings: list[str]) -> Fork:
-    needed = ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "neuroevo.runs.tensorboard", "gymnasium")
+    needed = ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "neuroevo.training.tensorboard", "gymnasium")
     for module in needed:  # and what else it will need
         importlib.import_module(module)
     return Fork(["train", str(config), "--resume", str(path), *settings])

@@ -14,7 +14,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.runs.about import About, write_about
 from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
-from neuroevo.runs.member_rows import PlayedMembers, write_members
+from neuroevo.runs.members import write_members
 from neuroevo.runs.writer import new_database
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, PhaseRecord
 
@@ -41,9 +41,7 @@ def made_up_run(path, generations, members):
             new = [before[i].child(seed, 0.1) if before else Genome(seed) for i, seed in zip(of, seeds, strict=True)]
             write_generation(database, _record(generation, new[0], fitness), genomes)
             played = Played(new, fitness, 0, ends.astype(np.float64))
-            write_members(
-                database, generation, PlayedMembers(played, rng.integers(100, 400, members), None), genomes, True
-            )
+            write_members(database, generation, played, rng.integers(100, 400, members), None, genomes, True)
             genomes.keep(new)
             before = new
 

@@ -32,9 +32,9 @@ from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.generation_rows import last_generation
 from neuroevo.runs.paths import is_run
+from neuroevo.sessions.folder import RunFolder
 from tests.support import disk_calls
 from tests.support.disk_calls import Call
 from tests.support.runs import config, play, results, train

@@ -3,9 +3,10 @@
 import csv
 
 from neuroevo.config.load import make_config
-from neuroevo.runs import training_run as run_module
 from neuroevo.runs.database import DATABASE
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions import evaluators
+from neuroevo.sessions import training_run as run_module
+from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import (  # noqa: F401 (tests of runs need these, too)
     CLOCKED,
     checkpoints_of,
@@ -43,7 +44,7 @@ def play(folder, evaluator=None):
 
 def train(folder):
     """The same with the real evaluator of its configuration."""
-    evaluator = run_module.make_evaluator(folder.config, folder.reference_batch)
+    evaluator = evaluators.make_evaluator(folder.config, folder.reference_batch)
     try:
         return play(folder, evaluator)
     finally:

@@ -28,8 +28,8 @@ import typer
 
 import neuroevo
 from neuroevo.config.schema import Config
+from neuroevo.rollout.tensorflow_import import be_lean
 from neuroevo.runs.database import DATABASE
-from neuroevo.system.tensorflow_import import be_lean
 from tests.support.databases import query
 from tests.support.growth import LEAST_SAMPLES, OF_PROCESS, Quantity, Samples, growing, of_process
 from tests.support.runs import config

@@ -14,7 +14,7 @@ def stored_state(state, state_type):
     def write(database):
         write_state(database, state, GenomeWriter(database))
 
-    return _stored(write, lambda database, _: read_state(database, state.generation, state_type))
+    return _stored(write, lambda database, _: read_state(database, state.generation, state_type).state)
 
 
 def stored_genomes(genomes):

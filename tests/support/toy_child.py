@@ -9,7 +9,7 @@ import sys
 import time
 
 from neuroevo.cli import child
-from neuroevo.runs import training_run
+from neuroevo.sessions import evaluators
 from tests.support.toy import ToyEvaluator
 
 
@@ -20,7 +20,7 @@ class SlowToyEvaluator(ToyEvaluator):
 
 
 if __name__ == "__main__":
-    training_run.make_evaluator = lambda config, reference_batch: SlowToyEvaluator(
+    evaluators.make_evaluator = lambda config, reference_batch: SlowToyEvaluator(
         nan_at=3 if config.training.seed == 13 else None
     )
     child.run(sys.argv[1:])

@@ -21,7 +21,7 @@ import gymnasium  # noqa: F401 (what the command imports when it needs it)
 from neuroevo.analysis import network_export, rendering, run_plots  # noqa: F401
 from neuroevo.cli import main, progress  # noqa: F401
 from neuroevo.rollout import evaluator  # noqa: F401
-from neuroevo.runs import training_run
+from neuroevo.sessions import evaluators
 from tests.support import disk_calls
 from tests.support.toy import ToyEvaluator
 
@@ -62,7 +62,7 @@ def become(command: dict, outputs: list[int]) -> None:
     if command.get("folder") is not None:
         os.chdir(command["folder"])
     if not command.get("real"):
-        training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
+        evaluators.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     if "kill_at" in command:
         disk_calls.kill_at_rename(command["kill_at"])
     if "fault" in command:

@@ -14,7 +14,7 @@ import pytest
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.report import write_report

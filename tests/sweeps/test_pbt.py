@@ -9,8 +9,8 @@ from neuroevo.analysis.exported_network import elite_network
 from neuroevo.analysis.network_export import to_arrays
 from neuroevo.analysis.rendering import choose_players, render
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.pbt import exchanges

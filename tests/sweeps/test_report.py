@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from neuroevo.analysis.curves import Curve, band, figure_files
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
-from neuroevo.runs.folder import RunFolder
+from neuroevo.core.statistics import interval, summarize
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps.aggregates import aggregates, improvements
 from neuroevo.sweeps.figures import curve_of, draw_curves, draw_profiles
 from neuroevo.sweeps.report import lines, tables_of, text_of, write_report
@@ -25,7 +26,6 @@ from neuroevo.sweeps.status import TrialStatus, ranked, status_of
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Trial, load_sweep
 from neuroevo.system.console import clock
-from neuroevo.system.statistics import interval, summarize
 from tests.support.databases import change
 from tests.support.runs import play, read_rows
 from tests.support.sweeps import load, table, write

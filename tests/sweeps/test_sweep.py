@@ -16,7 +16,7 @@ from neuroevo.sweeps.points import trial_seed
 from neuroevo.sweeps.settings import MAX_TRIALS
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import load_sweep
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 from tests.support.sweeps import GA, RANDOM_SEARCH, load, write
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "experiments" / "sweeps").glob("*.toml"))

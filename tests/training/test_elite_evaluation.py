@@ -8,7 +8,7 @@ import pytest
 from neuroevo.algorithms.ga import GA
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from neuroevo.training.elite_evaluation import elite_evaluation_priority, episode_priority
 from neuroevo.training.loop import train
 from neuroevo.training.record import GenerationRecord, Record

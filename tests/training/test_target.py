@@ -8,7 +8,7 @@ import pytest
 
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.folder import RunFolder
+from neuroevo.sessions.folder import RunFolder
 from tests.support.commands import TOY_CLI
 from tests.support.runs import config, interrupted_run, new_run, play, read_rows, results
 from tests.support.toy import ToyEvaluator

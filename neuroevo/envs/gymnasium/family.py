@@ -31,7 +31,7 @@ from neuroevo.core.settings import CountOrZero, Positive, Threads, listed, setti
 from neuroevo.core.user_module import current_folder
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import reward_threshold
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 from neuroevo.system.safe_path import python_command, safe_variables
 
 _PREFIX = "gymnasium:"

@@ -10,7 +10,7 @@ from neuroevo.rollout.engine import Engine
 from neuroevo.rollout.tensorflow.env_pool import OpEnvPool
 from neuroevo.rollout.tensorflow.population import OpPopulation
 from neuroevo.rollout.tensorflow.rollout import GraphRollout
-from neuroevo.system.cores import usable_cores
+from neuroevo.system.processes import usable_cores
 
 
 def tensorflow_engine(lanes: int) -> Engine:

@@ -21,13 +21,12 @@ from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.database import _SCHEMA, DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.genome_rows import _decode
-from neuroevo.runs.member_rows import _fitness_sum, _sum
-from neuroevo.runs.members import MembersReader
+from neuroevo.runs.members import MembersReader, fitness_sum, rows_sum
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.resume import newest_state
 from neuroevo.runs.values import checksum
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.resume import newest_state
 from tests.fuzz.parsers.target import Target
 from tests.support.runs import config, interrupted_run, new_run
 
@@ -69,7 +68,7 @@ def _database(data: bytes) -> None:
     try:
         for read in (lambda: _look(path), lambda: _members(path), lambda: _newest(path), lambda: _outcomes(path)):
             _try(read)
-        with patch("neuroevo.runs.folder.provenance", return_value={"versions": {"neuroevo": "0"}}):  # it asks Git
+        with patch("neuroevo.sessions.folder.provenance", return_value={"versions": {"neuroevo": "0"}}):  # it asks Git
             _try(lambda: RunFolder.resume(path).open(["fuzz"]).close())
     finally:
         logging.disable(logging.NOTSET)
@@ -152,9 +151,9 @@ def _seal(database: sqlite3.Connection) -> None:
             elif table == "populations":
                 query = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
                 members = [tuple(each) for each in database.execute(query, [row[key]])]
-                values["fitness"] = _fitness_sum(np.array([each[2] for each in members]))
+                values["fitness"] = fitness_sum(np.array([each[2] for each in members]))
                 database.execute(f"UPDATE {table} SET fitness = ? WHERE {key} = ?", [values["fitness"], row[key]])
-                values["sum"] = _sum(members)
+                values["sum"] = rows_sum(members)
             total = checksum(*values.values())
             database.execute(f"UPDATE {table} SET checksum = ? WHERE {key} = ?", [total, row[key]])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
+from neuroevo.rollout.tensorflow_import import be_lean, load_tensorflow
 
 
 def run(folder: Path, seed: int, first: int, calls: int) -> int:

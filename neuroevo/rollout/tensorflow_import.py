@@ -1,0 +1,61 @@
+"""Import TensorFlow without its messages about oneDNN and CUDA, which none of its log levels silences (2.21)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and others import them where they are installed
+_lean = False
+
+
+def be_lean() -> None:
+    """Make load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
+
+    For processes that are neuroevo's alone. Whoever imports one of these packages later gets it.
+    """
+    global _lean
+    _lean = True
+
+
+def load_tensorflow() -> None:
+    """Import TensorFlow and show what it writes to standard error only if the import fails.
+
+    Raises:
+        ImportError: TensorFlow cannot be imported.
+    """
+    if "tensorflow" in sys.modules:
+        return
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # 2 still reports a missing GPU; real errors are exceptions
+    if _lean and sys.stderr.isatty():  # a command at which somebody looks
+        print("neuroevo: loading TensorFlow, which takes a few seconds", file=sys.stderr)
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as remarks:
+        terminal = os.dup(2)
+        os.dup2(remarks.fileno(), 2)
+        try:
+            with _hidden(_OPTIONAL if _lean else ()):
+                import tensorflow  # noqa: F401
+        except ImportError:
+            remarks.seek(0)
+            os.write(terminal, remarks.read())
+            raise
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+
+
+@contextmanager
+def _hidden(packages: tuple[str, ...]) -> Iterator[None]:
+    """Keep packages that have not been imported yet from being found."""
+    hidden = [name for name in packages if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]  # as the import system has it
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]

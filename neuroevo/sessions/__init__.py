@@ -1,0 +1,1 @@
+"""A process that trains a run: its evaluator, and the folder that it begins, resumes or forks, and records into."""

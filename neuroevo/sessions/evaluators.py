@@ -1,0 +1,181 @@
+"""Make the evaluator that a configuration describes: of this machine, of a cluster, or of an accelerator."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuroevo.config.schema import Cluster, Config, Hardware
+from neuroevo.core.behavior import Behavior
+from neuroevo.core.genome import GAUSSIAN
+from neuroevo.core.problems import ConfigError, Problem, refuse
+from neuroevo.core.user_module import current_folder, kept_modules
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neuroevo.accelerated.evaluator import AcceleratedEvaluator
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.player import PlayerSettings
+    from neuroevo.networks.network import Network
+    from neuroevo.rollout.evaluator import LocalEvaluator
+
+    AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator
+
+
+def make_evaluator(
+    config: Config, reference_batch: np.ndarray | None = None, behavior: Behavior | None = None
+) -> AnyEvaluator:
+    """Make the evaluator that a configuration describes: of this machine, or of the cluster that it names.
+
+    Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
+    "tensorflow" imports TensorFlow, which takes seconds.
+
+    Args:
+        config: The configuration; its sections [env], [network] and [hardware] count, and
+            what config.recorded_behavior says.
+        reference_batch: Observations [B, ...] from which the virtual batch normalization of the run's networks takes
+            its statistics: `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
+        behavior: What to record of each episode on this machine; None: what config.recorded_behavior says.
+
+    Returns:
+        An evaluator that plays episodes on this machine's cores, with networks on the cores or on the GPU.
+
+    Raises:
+        UserError: There is no such environment or network, or an option is wrong or cannot be used here.
+
+    Example:
+        >>> import neuroevo
+        >>> from neuroevo.core.episode import Episode
+        >>> from neuroevo.sessions.evaluators import make_evaluator
+        >>> reader = neuroevo.open_run("runs/frostbite")
+        >>> generation, elite = reader.elite()
+        >>> episodes = [Episode(elite.genome, seed, normalizer=elite.normalizer) for seed in range(30)]
+        >>> with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
+        ...     outcomes = evaluator.evaluate(episodes)
+        >>> outcomes.returns.mean()
+    """
+    if config.environment.accelerated:
+        return _accelerated_evaluator(config)
+    if config.cluster.address != "none":
+        return _cluster_evaluator(config, reference_batch)
+    from neuroevo.rollout.evaluator import LocalEvaluator
+
+    return LocalEvaluator(
+        config.environment,
+        config.network,
+        device=config.hardware.device,
+        threads=config.hardware.threads,
+        lanes=config.hardware.lanes,
+        slots=config.hardware.slots,
+        cache_megabytes=config.hardware.cache_megabytes,
+        engine=config.hardware.engine,
+        behavior=behavior or config.recorded_behavior,
+        kind=config.algorithm.mutation_kind,
+        reference_batch=reference_batch,
+    )
+
+
+def require_ray(address: str) -> None:
+    """Check that a cluster can be used.
+
+    Args:
+        address: The cluster's, for the message.
+
+    Raises:
+        ConfigError: Ray is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        reason = "Ray is not installed; `pip install neuroevo[cluster]` installs it"
+        raise ConfigError([Problem("cluster.address", reason, address)])
+
+
+def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
+    problems: list[Problem] = []
+    if config.cluster.address != "none":
+        reason = "Ray's players have no accelerator yet, expected none"
+        problems.append(Problem("cluster.address", reason, config.cluster.address))
+    if config.algorithm.mutation_kind != GAUSSIAN:
+        kind = config.algorithm.mutation_kind
+        reason = f"{config.env.name} is played without mutations of {kind}, expected an algorithm without them"
+        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
+    for key in ("lanes", "slots", "cache_megabytes", "engine"):
+        value = getattr(config.hardware, key)
+        if value != getattr(Hardware(), key):
+            instead = "; env.options.lanes is how many episodes are played side by side" if key == "lanes" else ""
+            reason = f"the native core's, which does not play {config.env.name}, expected none{instead}"
+            problems.append(Problem(f"hardware.{key}", reason, value))
+    refuse(problems)
+    from neuroevo.accelerated.start import make_evaluator
+
+    return make_evaluator(config.environment, config.network, config.hardware.device)
+
+
+def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:
+    require_ray(config.cluster.address)
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.machines import Machines
+
+    player = _player_settings(config, (config.network,))
+    machines = Machines(player, reference_batch, config.hardware.threads, config.cluster.head_plays)
+    return ClusterEvaluator(config.cluster, machines)
+
+
+def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
+    """Make an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
+
+    Args:
+        config: The configuration; its network has no vbn layers.
+        networks: Those of all that share it. A network that is not among them, or has another dtype than they, gets
+            another pipeline.
+        turn: Which of the processes this is; machines take turns.
+
+    Returns:
+        The evaluator. Nothing of the pipeline is in this process, and it does not import TensorFlow.
+
+    Raises:
+        UserError: As make_evaluator().
+    """
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.sharing import SharedMachine
+
+    own = config.network
+    together = [each for each in networks if each.dtype == own.dtype and not each.needs_reference]
+    if own not in together:
+        together = [own]
+    player = _player_settings(config, tuple(together))
+    machine = SharedMachine(player, config.hardware.threads, turn=turn)
+    return ClusterEvaluator(Cluster(address="auto"), machine, together.index(own))
+
+
+def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSettings:
+    from neuroevo.cluster.origin import origin
+    from neuroevo.cluster.player import PlayerSettings
+
+    hardware, file = config.hardware, config.environment.file
+    return PlayerSettings(
+        env=config.env.name,
+        env_options=config.env.options,
+        file_sum=None if file is None else file.sha256(),
+        networks=networks,
+        device=hardware.device,
+        behavior=config.recorded_behavior,
+        kind=config.algorithm.mutation_kind,
+        lanes=hardware.lanes,
+        slots=hardware.slots,
+        cache_megabytes=hardware.cache_megabytes,
+        engine=hardware.engine,
+        origin=origin(),
+        modules=kept_modules(),
+        folder=current_folder(),
+    )
+
+
+def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
+    """Return what the run records about the networks of a run and the device that evaluates them.
+
+    Args:
+        evaluator: The run's.
+    """
+    return {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}

@@ -1,0 +1,236 @@
+"""A fork: a new run that continues from another's state with other values of keys.
+
+Its database begins with the other run's history up to where they part. What its next generations are made from, the
+state, has to fit: environment, network, algorithm and the shape of its state stay. Elites whose tests are not over play
+them again where the fork has another seed or another number of them. A snapshot is a fork without changes: a copy of a
+run as it is now, unaffected by what the run deletes later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroevo.algorithms.base import Algorithm
+from neuroevo.config.load import load_run_config
+from neuroevo.config.max_episode_steps import parse_max_episode_steps
+from neuroevo.config.own_runs import is_own, remember
+from neuroevo.config.schema import BUDGETS, Config
+from neuroevo.core.problems import ConfigError, Problem, refuse, shown
+from neuroevo.core.state_codec import encode
+from neuroevo.core.user_module import KEPT
+from neuroevo.runs.about import FORKED, SNAPSHOT, About, read_about, write_about
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.episode_rows import forget_episodes
+from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.paths import CONFIG, check_free
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.state_rows import (
+    StoredState,
+    delete_states,
+    generations_of_states,
+    read_state_of,
+    write_state,
+)
+from neuroevo.runs.writer import new_database
+from neuroevo.sessions.resume import cut_back, differences
+from neuroevo.system.files import make_folder
+from neuroevo.training.elite_evaluation import PendingEvaluation
+from neuroevo.training.state import TrainState
+
+_SECTIONS = ("hardware", "checkpoints", "cluster")  # results do not depend on them
+_FREE_TRAINING = ("seed", "episodes", "max_episode_steps", "validation_episodes", "test_episodes", *BUDGETS)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """What a fork begins with.
+
+    Attributes:
+        source: The folder of the run that it comes from.
+        config: Its own configuration.
+        stored: What its next generation starts from, with the numbers of rows in the source.
+        reference_batch: Of the source's networks, or None.
+        provenance: For its info: the source, its generation, the changes, and what the source was forked from.
+    """
+
+    source: Path
+    config: Config
+    stored: StoredState
+    reference_batch: np.ndarray | None
+    provenance: Mapping[str, Any]
+
+
+def prepare(
+    path: Path,
+    source: Path | str,
+    overrides: Sequence[str] = (),
+    config: Config | None = None,
+    generation: int | None = None,
+    trust: bool = False,
+) -> Fork:
+    """Read what a fork starts with; write nothing. Arguments are those of RunFolder.fork().
+
+    Raises:
+        ConfigError: A key has another value that the state does not allow.
+        UserError: The folder holds a run, or there is no such run or state, or it cannot be used.
+    """
+    check_free(path)
+    trust = trust or is_own(Path(source) / DATABASE)
+    reader = RunReader(source, trust=trust, like=config)
+    before = reader.config
+    about = reader.about()
+    after = config or load_run_config(
+        reader.path / CONFIG, overrides, recorded=about.recorded, trust=trust, trains=True
+    )
+    check_fork(before, after)
+    reader.check_file()
+    with Database(reader.path / DATABASE) as database:
+        found = read_state_of(database, before, generation, trust)
+    info = about.info
+    came_from = {FORKED: info[FORKED]} if FORKED in info else {}
+    provenance = {
+        "path": info.get(SNAPSHOT, str(reader.path.absolute())),
+        "generation": found.state.generation,
+        "changes": {
+            f"{section}.{key}": [there, here]
+            for section, key, there, here in differences(before.tables(), after.tables())
+            if section not in _SECTIONS
+        },
+        **came_from,
+    }
+    stored = replace(found, state=_adapted(found.state, before, after))
+    return Fork(reader.path, after, stored, reader.reference_batch(), provenance)
+
+
+def check_fork(before: Config, after: Config) -> None:
+    """Check that a run may continue with another configuration as a fork.
+
+    Args:
+        before: The run's.
+        after: The fork's.
+
+    Raises:
+        ConfigError: A key has another value that the state does not allow; it names all such keys.
+    """
+    same_class = before.algorithm_name == after.algorithm_name
+    shaping = _shaping_keys(before.algorithm, after.algorithm) if same_class else ["name"]
+    problems = []
+    for section, key, there, here in differences(before.origin(), after.origin()):
+        free = key in _FREE_TRAINING if section == "training" else section == "algorithm" and key not in shaping
+        if not free:
+            was = "not set" if there is None else shown(there)
+            reason = f"cannot change in a fork, whose state was made with {was}"
+            problems.append(Problem(f"{section}.{key}", reason, here))
+    refuse(problems)
+
+
+def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> GenomeWriter:
+    """Make a copy of the source's database that of a fork, in a transaction; return what writes genomes from then on.
+
+    Args:
+        database: The copy.
+        fork: The fork.
+        info: Where it was made.
+    """
+    genomes = cut_back(database, fork.stored)
+    delete_states(database, generations_of_states(database))  # the source may have deleted the state meanwhile
+    write_state(database, fork.stored.state, genomes)
+    forget_episodes(database)
+    database.execute("DELETE FROM sessions")
+    write_about(
+        database,
+        About(
+            fork.config.toml(),
+            fork.config.origin(),
+            {FORKED: fork.provenance, **info},
+            read_about(database).reference,
+        ),
+    )
+    return genomes
+
+
+def write_snapshot(source: Path, generation: int, into: Path) -> None:
+    """Copy a run in its current state.
+
+    Args:
+        source: The run's folder.
+        generation: The number of finished generations, of which the run has a state.
+        into: A folder without a run.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+
+    def change(database: Database) -> None:
+        delete_states(database, [each for each in generations_of_states(database) if each != generation])
+        forget_episodes(database)
+        database.execute("UPDATE sessions SET ended = 1")
+        about = read_about(database)
+        info = {**about.info, SNAPSHOT: str(source.absolute())}
+        write_about(database, replace(about, info=info))
+
+    make_folder(into)
+    if (source / KEPT).is_dir():
+        shutil.copytree(source / KEPT, into / KEPT, symlinks=True)
+    new_database(into, change, source / DATABASE)
+    if is_own(source / DATABASE):
+        with suppress(OSError):
+            remember(into / DATABASE)
+
+
+def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
+    """Return the state with the fork's seed, cut-off and number of test episodes."""
+    algorithm = replace(state.algorithm, seed=after.training.seed)
+    steps = state.max_episode_steps
+    if before.training.max_episode_steps != after.training.max_episode_steps:
+        steps = parse_max_episode_steps(after.training.max_episode_steps).start
+    old, new = before.training, after.training
+    pending = state.pending
+    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # other test episodes: all are played again
+        count = new.test_episodes
+        pending = tuple(
+            PendingEvaluation(each.record, np.zeros(count), np.zeros(count, np.int64)) for each in state.pending
+        )
+    return replace(state, algorithm=algorithm, max_episode_steps=steps, pending=pending)
+
+
+def _shaping_keys(before: Any, after: Any) -> list[str]:
+    """Find the keys of two algorithms of one class whose values change the layout of states."""
+    names = [
+        field.name for field in dataclasses.fields(before) if getattr(before, field.name) != getattr(after, field.name)
+    ]
+    if not names or _shape(before) == _shape(after):
+        return []
+    alone = []
+    for name in names:
+        try:
+            changed = replace(before, **{name: getattr(after, name)})
+        except (ConfigError, ValueError):  # it makes sense with the other changes only
+            continue
+        if _shape(changed) != _shape(before):
+            alone.append(name)
+    return alone or names
+
+
+def _shape(algorithm: Algorithm) -> Any:
+    """Return what of an algorithm shapes its state: recorded behaviors, its own layout, and the first state's."""
+    encoded = encode(algorithm.init(0))
+    built = [_outline(value) for value in encoded.values], [array.shape for array in encoded.arrays]
+    return algorithm.behavior, algorithm.state_layout, built
+
+
+def _outline(value: Any) -> Any:
+    """Return a state's JSON without its numbers and texts."""
+    if isinstance(value, Mapping):
+        return {key: _outline(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_outline(each) for each in value]
+    return None

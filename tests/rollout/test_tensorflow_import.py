@@ -1,0 +1,44 @@
+"""Importing TensorFlow without what Keras imports only where it finds it."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from neuroevo.rollout.tensorflow_import import be_lean, load_tensorflow
+be_lean()
+load_tensorflow()
+assert "tensorflow" in sys.modules and not sys.modules.keys() & {"matplotlib", "scipy", "jax"}
+import matplotlib.pyplot  # is there for who wants it
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
+from neuroevo.networks.network import Network
+from neuroevo.rollout.evaluator import LocalEvaluator
+with LocalEvaluator("HardMaze-v0", Network(name="mlp", hidden=(4,)), threads=1, engine="tensorflow") as evaluator:
+    print(int(evaluator.evaluate([Episode(Genome(1), 1, 20)]).steps[0]))
+"""
+
+
+@pytest.mark.slow
+def test_a_lean_import_plays_and_hides_nothing_for_good():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("20\n", 0), done.stderr
+
+
+@pytest.mark.slow
+def test_somebody_who_looks_is_told():
+    """A terminal gets a line before the seconds of the import; a pipe none."""
+    program = "from neuroevo.rollout.tensorflow_import import *\nbe_lean()\nload_tensorflow()"
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, stderr=theirs)
+    os.close(theirs)
+    assert os.read(ours, 4096).startswith(b"neuroevo: loading TensorFlow, which takes a few seconds\r\n")
+    os.close(ours)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
+    assert b"loading" not in done.stderr
