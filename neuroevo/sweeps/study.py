@@ -141,8 +141,8 @@ class Study:
         self._check_same(sweep)
         latest = self._latest()
         names = {_trial(each).name for each in latest.values()}
-        for trial in [trial for trial in sweep.points if trial.name not in names]:
-            self._add(replace(trial, number=len(self._latest())), sweep.space)
+        for number, trial in enumerate((each for each in sweep.points if each.name not in names), len(latest)):
+            self._add(replace(trial, number=number), sweep.space)
         for number in latest.keys() - {trial.number for trial in self.trials(sweep)}:
             if latest[number].state.name == "WAITING":  # the file no longer says it, and it is not to begin
                 self._storage.set_trial_state_values(self._id(latest[number]), _state("FAIL"))
