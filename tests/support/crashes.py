@@ -28,14 +28,14 @@ def crash_before_write(number):
 
 
 def with_crashes(inline, sweep, every):
-    """Run a sweep whose process ends before its 1st, 2nd, ... write in turn, and again from the 1st after `every`.
+    """Run a sweep whose process ends before its 1st, 4th, 7th, ... write in turn, and again from the 1st after `every`.
 
     Returns:
         The trials, and how often the process has ended.
     """
     for crashes in range(1000):
         try:
-            with crash_before_write(1 + crashes % every):
+            with crash_before_write(1 + 3 * crashes % every):
                 return inline(sweep), crashes
         except Crash:
             pass
