@@ -24,11 +24,12 @@ _CONNECT_SECONDS = 10.0
 Node = Mapping[str, Any]  # a machine, as Ray describes it
 
 
-def join(address: str) -> bool:
+def join(address: str, name: str | None = None) -> bool:
     """Join a Ray cluster, or start one of this machine alone.
 
     Args:
         address: "local" for a new one, "auto" for the one that runs on this machine, or host:port of its head.
+        name: Whose actors this process finds by their names: those of all that join with it; None: its own alone.
 
     Returns:
         Whether this process had not joined before, and so has to leave.
@@ -42,7 +43,7 @@ def join(address: str) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address not in ("local", "auto"):
         _require_a_listener(address)
-    options: dict[str, Any] = {"namespace": f"neuroevo-{uuid.uuid4().hex}"}  # of names of actors
+    options: dict[str, Any] = {"namespace": f"neuroevo-{name or uuid.uuid4().hex}"}  # of names of actors
     # Ray puts the driver's current folder first on the workers' path, unless it is told that this is a client's job.
     options["job_config"] = JobConfig(_client_job=True)
     if address == "local":

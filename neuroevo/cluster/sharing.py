@@ -55,7 +55,7 @@ class SharedMachine(Machines):
 
 
 def end_players() -> None:
-    """End all shared players of this Ray job."""
+    """End the shared players of all that have joined the cluster with this process's name."""
     with suppress(RayError, ConnectionError, RuntimeError):  # the cluster has ended, and they with it
         for name in list_named_actors():
             if name.startswith(_NAME):

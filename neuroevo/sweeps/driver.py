@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -138,7 +139,8 @@ class _Driver:
         if chosen.shared:
             known = [self._sweep.config(trial) for trial in self._sweep.points] or [*self._sweep.configs.values()]
             networks = shared_networks(known)
-        return RayTasks("local" if chosen.cluster == "none" else chosen.cluster, chosen.parallel, networks)
+        address = "local" if chosen.cluster == "none" else chosen.cluster
+        return RayTasks(address, hashlib.sha256(bytes(self._sweep.out)).hexdigest(), networks)
 
     def _next(self) -> Iterator[_Running]:
         """Yield the trials of an interrupted process, and then those that wait or are chosen."""

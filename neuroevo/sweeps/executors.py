@@ -6,13 +6,14 @@ are read from the folder.
 
 from __future__ import annotations
 
-import math
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -156,29 +157,48 @@ class RayTasks(Executor):
 
     Args:
         address: The cluster's: "local", "auto" or HOST:PORT.
-        parallel: Number of trials in parallel.
+        sweep: The same for every process that runs this sweep, of which there is one at a time.
         networks: Those of trials that share a pipeline; None: each trial has its own.
     """
 
-    def __init__(self, address: str, parallel: int, networks: Sequence[Network] | None = None):
+    def __init__(self, address: str, sweep: str, networks: Sequence[Network] | None = None):
         from neuroevo.cluster.connection import join
+        from neuroevo.cluster.sharing import end_players
         from neuroevo.sessions.evaluators import require_ray
 
         require_ray(address)
         import ray
 
-        self._leaves = join(address)
+        self._leaves = join(address, sweep)
+        end_players()  # of a process that was killed
         self._networks = networks
         self._running: dict[int, Any] = {}
-        self._train = ray.remote(_train).options(num_cpus=_cores(parallel), max_retries=0)
+        self._machines: dict[int, str] = {}
+        self._train = ray.remote(_train)
 
     @override
     def start(self, number: int, config: Config, folder: Path, trust: bool, implementation: str | None) -> None:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
         assert implementation is None, "load_sweep() has checked it"
         networks = None if self._networks is None else [*self._networks]
-        self._running[number] = self._train.remote(
+        self._machines[number] = self._machine()
+        there = NodeAffinitySchedulingStrategy(self._machines[number], soft=True)
+        # No core is reserved: trials of other sweeps would wait for it, which may take days.
+        self._running[number] = self._train.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(
             config.tables(), str(folder), trust, networks, number, os.getcwd(), sys.argv
         )
+
+    def _machine(self) -> str:
+        """Return the machine with the fewest of this sweep's trials for each core. OSError: none has a core."""
+        from neuroevo.cluster.connection import nodes
+
+        trials = Counter(self._machines[number] for number in self._running)
+        cores = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]}
+        able = [((1 + trials[name]) / count, random.random(), name) for name, count in cores.items() if count]
+        if not able:
+            raise OSError("no machine of the cluster offers a core")
+        return min(able)[-1]
 
     @override
     def ended(self) -> dict[int, End]:
@@ -256,13 +276,3 @@ def _train(
     except UserError as error:
         return str(error)
     return ""
-
-
-def _cores(parallel: int) -> float:
-    """Return how many cores a trial has Ray reserve, so that this many trials fit on the cluster and no more."""
-    from neuroevo.cluster.connection import nodes
-
-    cores = [node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]]
-    cores = [count for count in cores if count]
-    each = math.ceil(parallel / max(len(cores), 1))
-    return math.floor(min(cores, default=1.0) / each * 1000) / 1000

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +41,37 @@ _NOT_OWN = (
     "it, say so with --trust; see docs/security.md"
 )
 # Settings that may change when a sweep is resumed; of configurations, games and seeds there may be more.
-_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "seeds")
+_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "implementations", "seeds")
+
+
+class _Connection(sqlite3.Connection):
+    """Connection on which what Optuna commits piece by piece becomes one transaction, so that a kill tears nothing."""
+
+    _open = False
+
+    def commit(self) -> None:
+        """Commit, unless a transaction() is open."""
+        if not self._open:
+            super().commit()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Store all that is written in the block, or none of it."""
+        if self._open:
+            yield
+            return
+        self.execute("BEGIN IMMEDIATE")
+        self._open = True
+        try:
+            yield
+        except BaseException:
+            with suppress(sqlite3.ProgrammingError):  # SQLAlchemy closes it at an interrupt
+                self.rollback()
+            raise
+        else:
+            self.execute("COMMIT")
+        finally:
+            self._open = False
 
 
 class Study:
@@ -61,16 +93,20 @@ class Study:
         self._identities: dict[int, int] = {}
         if not self.file.is_file() and not new:
             raise UserError(f"there is no sweep in {out}: expected {self.file}")
-        if self.file.exists() and not trust and not is_own(self.file):
+        if new:
+            self.file.touch()
+        if self.file.stat().st_size and not trust and not is_own(self.file):
             raise NotTrustedError(_NOT_OWN.format(self.file))
+        if new:
+            remember(self.file)  # before it has contents: this process may be killed while it makes the tables
         import optuna
+        from sqlalchemy import StaticPool
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         try:
+            one = {"creator": self._connect, "poolclass": StaticPool, "pool_reset_on_return": None}
             self._storage = optuna.storages.RDBStorage(
-                f"sqlite:///{self.file}",
-                engine_kwargs={"connect_args": {"timeout": 60}},
-                skip_table_creation=not new,
+                f"sqlite:///{self.file}", engine_kwargs=one, skip_table_creation=not new
             )
             if new:
                 self.study = optuna.create_study(
@@ -81,8 +117,10 @@ class Study:
         except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
             reason = (str(error.__cause__ or error).splitlines() or [type(error).__name__])[0]
             raise UserError(f"{self.file} cannot be read: {reason}") from None
-        if new:
-            remember(self.file)
+
+    def _connect(self) -> _Connection:
+        self._connection = sqlite3.connect(self.file, timeout=60, check_same_thread=False, factory=_Connection)
+        return self._connection
 
     def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
         """Record what a new sweep is, or check that a resumed one is the same; add the trials that are known.
@@ -94,16 +132,17 @@ class Study:
         Raises:
             ConfigError: The folder contains another sweep; the message names what differs.
         """
-        self._check_same(sweep)
         generations = sweep.base.training.generations
         self.study.pruner = make_pruner(sweep.settings.pruner, sweep.settings.pruner_options, generations)
-        for each in self.study.get_trials(deepcopy=False):  # asked by a process that was killed before it noted which
-            if each.state.name == "RUNNING" and "number" not in each.user_attrs:
-                self._storage.set_trial_state_values(self._id(each), _state("WAITING"))  # ask() takes it again
+        with self._connection.transaction():
+            self._begin(sweep, over)
+
+    def _begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
+        self._check_same(sweep)
         latest = self._latest()
         names = {_trial(each).name for each in latest.values()}
-        for trial in [trial for trial in sweep.points if trial.name not in names]:
-            self._add(replace(trial, number=len(self._latest())), sweep.space)
+        for number, trial in enumerate((each for each in sweep.points if each.name not in names), len(latest)):
+            self._add(replace(trial, number=number), sweep.space)
         for number in latest.keys() - {trial.number for trial in self.trials(sweep)}:
             if latest[number].state.name == "WAITING":  # the file no longer says it, and it is not to begin
                 self._storage.set_trial_state_values(self._id(latest[number]), _state("FAIL"))
@@ -132,8 +171,7 @@ class Study:
         Raises:
             ConfigError: The configuration refused everything that was chosen.
         """
-        waiting = [each for each in self.study.get_trials(deepcopy=False) if each.state.name == "WAITING"]
-        if waiting and "number" in waiting[0].user_attrs:  # Optuna takes the first
+        if any(each.state.name == "WAITING" for each in self.study.get_trials(deepcopy=False)):
             trial = _trial(self._frozen(self.study.ask().number))
             self._identities.pop(trial.number, None)  # of the one that failed
             return trial
@@ -142,23 +180,22 @@ class Study:
         distributions = {key: _distribution(values) for key, values in sweep.space.items()}
         problems: list[Problem] = []
         for _ in range(_ATTEMPTS):
-            count = len(self.study.get_trials(deepcopy=False)) - len(waiting)
-            seed = draw_seeds(1, chosen.seed, 0 if chosen.search == "qmc" else count, _SEEDS)[0] % 2**32
-            # A sampler for each trial, from what is stored: a resumed sweep chooses as an uninterrupted one.
-            self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                asked = self.study.ask(distributions)
-            values = {key: _value(of, asked.params[key]) for key, of in sweep.space.items()}
-            problems = refused(tables, values)
-            if not problems:
-                trial = sweep.trial(len(self._latest()), values)
-                for name, value in _attributes(trial).items():
-                    asked.set_user_attr(name, value)
-                asked.set_user_attr("number", trial.number)  # last: then it is complete
-                return replace(trial, status="running")
-            self.study.tell(asked, state=_state("FAIL"))
-            waiting = []
+            with self._connection.transaction():
+                count = len(self.study.get_trials(deepcopy=False))
+                seed = draw_seeds(1, chosen.seed, 0 if chosen.search == "qmc" else count, _SEEDS)[0] % 2**32
+                # A sampler for each trial, from what is stored: a resumed sweep chooses as an uninterrupted one.
+                self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    asked = self.study.ask(distributions)
+                values = {key: _value(of, asked.params[key]) for key, of in sweep.space.items()}
+                problems = refused(tables, values)
+                if not problems:
+                    trial = sweep.trial(len(self._latest()), values)
+                    for name, value in _attributes(trial).items():
+                        asked.set_user_attr(name, value)
+                    return replace(trial, status="running")
+                self.study.tell(asked, state=_state("FAIL"))
         raise ConfigError(problems, f"each of {_ATTEMPTS} points that the search chose")
 
     def report(self, number: int, step: int, value: float | None) -> bool:
@@ -177,20 +214,21 @@ class Study:
         known, stopped = frozen.intermediate_values, frozen.user_attrs.get("stopped")
         if stopped is not None:  # by a process that was killed
             return step >= int(stopped)
-        if value is None or not math.isfinite(value) or (step in known and step < max(known)):
+        if value is None or not math.isfinite(value) or step in known:
             return False
-        if step not in known:  # else a process was killed before it asked the pruner
+        with self._connection.transaction():  # asha notes the rung before it answers, and would not answer again
             self._storage.set_trial_intermediate_value(identity, step, float(value))
-        pruned = self.study.pruner.prune(self.study, self._storage.get_trial(identity))
-        if pruned:
-            self.note(number, stopped=step)
+            pruned = self.study.pruner.prune(self.study, self._storage.get_trial(identity))
+            if pruned:
+                self.note(number, stopped=step)
         return pruned
 
     def note(self, number: int, **attributes: Any) -> None:
         """Change attributes of a trial, such as its folder and its values."""
         identity = self._identity(number)
-        for name, value in attributes.items():
-            self._storage.set_trial_user_attr(identity, name, value)
+        with self._connection.transaction():
+            for name, value in attributes.items():
+                self._storage.set_trial_user_attr(identity, name, value)
 
     def tell(self, number: int, status: Status, value: float | None = None, reason: str = "") -> Trial:
         """End a trial.
@@ -202,14 +240,15 @@ class Study:
             reason: Of a failure.
         """
         identity = self._identity(number)
-        if reason:
-            self.note(number, reason=reason)
         if value is None or math.isnan(value):
             value = -math.inf  # Optuna takes no finished trial without one
         state = _state({"finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL"}[status])
-        self.study.tell(
-            self._storage.get_trial_number_from_id(identity), value if status == "finished" else None, state=state
-        )
+        with self._connection.transaction():
+            if reason:
+                self.note(number, reason=reason)
+            self.study.tell(
+                self._storage.get_trial_number_from_id(identity), value if status == "finished" else None, state=state
+            )
         return _trial(self._storage.get_trial(identity))
 
     def get(self, name: str) -> Any:
@@ -244,13 +283,12 @@ class Study:
 
         params: dict[str, Any] = {key: _label(space[key], value) for key, value in trial.values.items() if key in space}
         distributions = {key: _distribution(space[key]) for key in params}
-        attributes = {**_attributes(trial), "number": trial.number}
         self.study.add_trial(
             optuna.trial.create_trial(
                 state=_state("WAITING"),
                 params=params,
                 distributions=distributions,
-                user_attrs=attributes,
+                user_attrs=_attributes(trial),
                 system_attrs=None if before is None else before.system_attrs,
                 intermediate_values=None if before is None else before.intermediate_values,
             )
@@ -262,16 +300,18 @@ class Study:
         if before is None:
             self.set("sweep", now)
             return
+        begun = f"the sweep in {sweep.out} was begun with"
         both = {name: origin for name, origin in before["configs"].items() if name in now["configs"]}
+        if not both and sweep.settings.search != "grid":  # which may go on with others
+            reason = f"{begun} {', '.join(before['configs'])}; expected that, or another --out"
+            raise ConfigError([Problem("sweep.configs", reason, ", ".join(now["configs"]))])
         common = {name: now["configs"][name] for name in both}
         self.set("sweep", {**before, "configs": {**before["configs"], **now["configs"]}} if both == common else before)
         before, now = {**before, "configs": both}, {**now, "configs": common}
         problems = []
         for key in dict.fromkeys([*before, *now]):
             if before.get(key) != now.get(key):
-                reason = (
-                    f"the sweep in {sweep.out} was begun with {shown(before.get(key))}; expected that, or another --out"
-                )
+                reason = f"{begun} {shown(before.get(key))}; expected that, or another --out"
                 problems.append(Problem(f"sweep.{key}", reason, now.get(key)))
         if problems:
             raise ConfigError(problems)
@@ -290,7 +330,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
 
 def _attributes(trial: Trial) -> dict[str, Any]:
     known = asdict(trial)
-    return {name: known[name] for name in ("label", "game", "seed", "values", "folder")}
+    return {name: known[name] for name in ("number", "label", "game", "seed", "values", "folder")}
 
 
 def _trial(frozen: FrozenTrial) -> Trial:

@@ -1,54 +1,42 @@
 """Ends of a process between two writes to a sweep's database, without a process."""
 
 import itertools
+from contextlib import contextmanager
 
-from optuna.storages import RDBStorage
-
-WRITES = (
-    "create_new_trial",
-    "set_study_user_attr",
-    "set_trial_intermediate_value",
-    "set_trial_param",
-    "set_trial_state_values",
-    "set_trial_system_attr",
-    "set_trial_user_attr",
-)
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 
 class Crash(BaseException):
     """The end of a process."""
 
 
-def crash_before_write(patch, number):
-    """Have a Crash come before this write of all that follow, counted from 1, and before each after that.
-
-    Not before a pruner's answer is noted: Optuna's asha notes the rung before it answers, and would not answer again.
-    """
+@contextmanager
+def crash_before_write(number):
+    """Have a Crash come before this statement of all that change rows, counted from 1, and before each after that."""
     count = itertools.count(1)
 
-    def crashing(write):
-        def method(*arguments, **options):
-            if next(count) >= number and "stopped" not in arguments:
-                raise Crash
-            return write(*arguments, **options)
+    def crashing(connection, cursor, statement, *_):
+        if not statement.startswith(("SELECT", "PRAGMA", "CREATE")) and next(count) >= number:
+            raise Crash
 
-        return method
+    event.listen(Engine, "before_cursor_execute", crashing)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "before_cursor_execute", crashing)
 
-    for name in WRITES:
-        patch.setattr(RDBStorage, name, crashing(getattr(RDBStorage, name)))
 
-
-def with_crashes(monkeypatch, inline, sweep, every):
-    """Run a sweep whose process ends before its 3rd, 4th, ... write in turn, and again from the 3rd after `every`.
+def with_crashes(inline, sweep, every):
+    """Run a sweep whose process ends before its 1st, 4th, 7th, ... write in turn, and again from the 1st after `every`.
 
     Returns:
         The trials, and how often the process has ended.
     """
-    for crashes in range(100):
-        with monkeypatch.context() as patch:
-            crash_before_write(patch, 3 + crashes % every)
-            try:
+    for crashes in range(1000):
+        try:
+            with crash_before_write(1 + 3 * crashes % every):
                 return inline(sweep), crashes
-            except Crash:
-                pass
+        except Crash:
+            pass
     raise AssertionError("the sweep does not end")

@@ -23,7 +23,7 @@ class Inline(Executor):
     def __init__(self, *_):
         self._over = {}
 
-    def start(self, number, config, folder, trust):
+    def start(self, number, config, folder, trust, implementation):
         folder.parent.mkdir(parents=True, exist_ok=True)
         begun = is_run(folder)
         try:

@@ -115,6 +115,16 @@ def test_another_sweep_in_the_folder_is_refused_with_what_differs(tmp_path):
     }
 
 
+def test_a_search_keeps_its_configuration(tmp_path):
+    """By whatever trains it; a grid may go on with others."""
+    text = 'search = "random"\ntrials = 2\n'
+    run_toys(load(tmp_path, text))
+    for other in ('configs = ["ga.toml"]\n', 'implementations = ["tests.support.implementation:made_up"]\n'):
+        with pytest.raises(ConfigError, match="was begun with pendulum/gymnasium:Pendulum-v1; expected that") as caught:
+            run_toys(load(tmp_path, text + other))
+        assert [problem.key for problem in caught.value.problems] == ["sweep.configs"]
+
+
 def test_what_kills_have_left_is_cleared_away(tmp_path):
     """Temporary files of the sweep's own; and a run that had its last state, but had not come to its end."""
     sweep = load(tmp_path, 'configs = ["ga.toml", "rs.toml"]')

@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sweeps import write
+from tests.support.sweeps import SIGMA, write
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("SWEEP_KILLS", "3"))  # of all kinds of sweeps together
 KINDS = {
     "grid": 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\nset = ["training.generations=12"]\n',
     "tpe and asha": 'configs = "ga.toml"\nsearch = "tpe"\ntrials = 4\nset = ["training.generations=12"]\n'
     'pruner = "asha"\npruner_options = {min_resource = 3, reduction_factor = 2}\n',
+    "cmaes and hyperband": 'configs = "ga.toml"\nsearch = "cmaes"\ntrials = 4\nset = ["training.generations=12"]\n'
+    'search_options = {n_startup_trials = 2}\npruner = "hyperband"\n'
+    "pruner_options = {min_resource = 3, reduction_factor = 2}\n",
     "pbt": 'configs = "ga.toml"\nsearch = "pbt"\ntrials = 3\nparallel = 2\nset = ["training.generations=12"]\n'
     "search_options = {interval = 6, quantile = 0.5}\n",
+    "qmc and median": 'configs = "ga.toml"\nsearch = "qmc"\ntrials = 4\nset = ["training.generations=12"]\n'
+    'pruner = "median"\npruner_options = {n_startup_trials = 1}\n',
 }
+SPACE = SIGMA + '"algorithm.population" = {integer = [4, 8]}\n'
+KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", 0)) * len(KINDS) or 3  # of all kinds of sweeps together
 
 
 @pytest.mark.slow
@@ -28,7 +34,8 @@ def test_a_sweep_that_is_killed_goes_on_to_the_same(place, tmp_path):
     kills = KILLS // len(KINDS) + (place < KILLS % len(KINDS))
     if not kills:
         pytest.skip("more kinds of sweeps than kills")
-    file = write(tmp_path, list(KINDS.values())[place])
+    text = list(KINDS.values())[place]
+    file = write(tmp_path, text, SPACE if "search" in text else None)
     command = [sys.executable, "-m", "tests.support.kill_sweep", str(file), "--kills", str(kills), "--toys"]
     variables = {**os.environ, "TOY_SECONDS": "0.02"}
     done = subprocess.run(

@@ -1,0 +1,121 @@
+"""Several sweeps on one Ray cluster: none waits for another, ends what is another's, or leaves anything behind."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+
+import neuroevo  # noqa: E402 (Ray may be missing)
+from neuroevo.sweeps.sweep import load_sweep  # noqa: E402
+from tests.support.cluster_runs import finish, wait_until  # noqa: E402
+from tests.support.databases import info_of  # noqa: E402
+from tests.support.runs import count_rows, results  # noqa: E402
+from tests.support.simulated_cluster import SimulatedCluster, players_of  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """
+[env]
+name = "gymnasium:tests.support.gymnasium_toys:ToyPaced-v0"
+options = {{workers = 1, kwargs = {{file = "{pace}", seconds = 0.1}}}}
+[network]
+name = "mlp"
+hidden = [4]
+[algorithm]
+name = "ga"
+population = 4
+parents = 2
+validation_candidates = 2
+[training]
+generations = 100
+validation_episodes = 2
+test_episodes = 2
+"""
+SWEEP = """
+[sweep]
+configs = "paced.toml"
+seeds = {seeds}
+parallel = {parallel}
+shared = {shared}
+cluster = "{address}"
+"""
+TITLES = ("PlayerActor", "ray::_train")  # of the processes of players and trials
+
+
+class Command:
+    """`neuroevo sweep` in a folder; values: those of SWEEP.
+
+    Attributes:
+        runs: The folders of its trials.
+    """
+
+    def __init__(self, folder, pace, **values):
+        folder.mkdir()
+        (folder / "paced.toml").write_text(CONFIG.format(pace=pace))
+        self._file, out = folder / "sweep.toml", folder / "out"
+        self._file.write_text(SWEEP.format(**values))
+        self._sweep = load_sweep(self._file, out=out)
+        self.runs = [out / trial.folder for trial in self._sweep.points]
+
+    def start(self):
+        command = [sys.executable, "-m", "neuroevo", "sweep", str(self._file), "--out", str(self._sweep.out)]
+        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def wait_for_more(self, process):
+        """Wait until each trial that plays at a time has finished two more generations."""
+        parallel = self.runs[: self._sweep.settings.parallel]
+        counts = [count_rows(run) + 2 for run in parallel]
+        wait_until(lambda: all(count_rows(run) >= count for run, count in zip(parallel, counts, strict=True)), process)
+
+    def alone(self):
+        """Return what comes of its trials in this process."""
+        folder = self._sweep.out.with_name("alone")
+        for trial in self._sweep.points:
+            neuroevo.train(self._sweep.config(trial), out=folder / str(trial.number))
+        return [results(folder / str(trial.number)) for trial in self._sweep.points]
+
+
+@pytest.mark.slow
+def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
+    """On a machine with one core; two of them with players of the same kind."""
+    (pace := tmp_path / "paced").touch()
+    with SimulatedCluster(1) as cluster:
+
+        def found(*titles):
+            return [pid for title in titles for pid in players_of(cluster.address, title)]
+
+        own = Command(tmp_path / "own", pace, seeds=[4, 5], parallel=1, shared="false", address=cluster.address)
+        shared = {"parallel": 2, "shared": "true", "address": cluster.address}
+        killed = Command(tmp_path / "killed", pace, seeds=[0, 1], **shared)
+        other = Command(tmp_path / "other", pace, seeds=[2, 3], **shared)
+        first = own.start()
+        own.wait_for_more(first)
+        second, third = killed.start(), other.start()
+        killed.wait_for_more(second)
+        other.wait_for_more(third)
+        players = set(found("PlayerActor"))
+        assert len(players) == 2
+        second.kill()
+        second.communicate()
+        other.wait_for_more(third)
+        second = killed.start()
+        killed.wait_for_more(second)
+        assert len(found("PlayerActor")) == 2 and len(players.intersection(found("PlayerActor"))) == 1
+        own.wait_for_more(first)
+        assert len(found("ray::_train")) == 5
+        pace.unlink()
+        for process in (first, second, third):
+            finish(process)
+        deadline = time.monotonic() + 60  # an abandoned player stays for twice that time
+        while left := found(*TITLES):
+            assert time.monotonic() < deadline, left
+            time.sleep(0.1)
+    resumed = {each: [info_of(run)["resumed"] for run in each.runs] for each in (own, killed, other)}
+    assert all(len(sessions) == 1 and sessions[0]["generation"] >= 2 for sessions in resumed[killed])
+    assert resumed[own] == resumed[other] == [[], []]
+    outcomes = [results(run) for each in resumed for run in each.runs]
+    assert outcomes == [one for each in resumed for one in each.alone()]
+    assert len({str(one["rows"]) for one in outcomes}) == 6
