@@ -21,7 +21,7 @@ DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
 # Processes of 1 to 3 GB each; more than cores, since many tests wait for clusters, browsers, disks and clocks.
-PYTESTS := $(shell echo $$(($(CORES) < 2 ? 2 : 4)))
+PYTESTS := $(shell echo $$(($(CORES) < 3 ? $(CORES) + 1 : 4)))
 CXX_FILES = $(shell find custom_ops tests/native tests/support tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own and keeps its libraries there.

@@ -56,7 +56,7 @@ def load(folder, text, space=None, **options):
     return load_sweep(write(folder, text, space), out=folder / "out", **options)
 
 
-def table(path, without=("seconds",)):
+def table(path, without=("seconds", "steps_per_s")):
     """Return the rows of a CSV file, without columns that begin so: by default those that depend on the clock."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))

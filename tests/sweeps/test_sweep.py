@@ -317,7 +317,8 @@ def test_a_grid_names_every_point_that_is_refused(tmp_path):
 def test_there_are_not_too_many_trials(tmp_path):
     space = f'"training.validation_episodes" = {list(range(1, 101))}\n"algorithm.population" = {list(range(2, 103))}'
     (_, line) = lines(tmp_path, ONE, space)
-    assert line == f"  sweep: configs, games, seeds and space make 10,100 trials, expected at most {MAX_TRIALS:,}"
+    axes = "configs, games, implementations, seeds and space"
+    assert line == f"  sweep: {axes} make 10,100 trials, expected at most {MAX_TRIALS:,}"
     assert problems(tmp_path, f'trials = {MAX_TRIALS + 1}\nsearch = "tpe"') == [("sweep.trials", MAX_TRIALS + 1)]
 
 
