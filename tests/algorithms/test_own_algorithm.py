@@ -21,7 +21,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.state_codec import decode, encode
 from neuroevo.runs.reader import RunReader
-from neuroevo.sessions import training_run as run_module
+from neuroevo.sessions import evaluators
 from neuroevo.system.reading import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
@@ -154,7 +154,7 @@ def invoke(*arguments):
 
 
 def test_the_commands_take_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch=None: ToyEvaluator())
+    monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch=None: ToyEvaluator())
     file, out = tmp_path / "own.toml", tmp_path / "run"
     file.write_text(runs.config(algorithm=TABLE).toml())
     result = invoke("config", "check", file)
@@ -219,7 +219,7 @@ def test_one_that_documents_nothing_and_uses_numpys_numbers(tmp_path, monkeypatc
 
 def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_path, monkeypatch):
     """It is refused in the first generation that has it; with another name the run goes on."""
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch=None: ToyEvaluator())
+    monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch=None: ToyEvaluator())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     number = '{"highest": np.float32(before.generation + 0.5)}'

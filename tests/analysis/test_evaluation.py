@@ -20,7 +20,7 @@ from neuroevo.envs import registry
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.runs.reader import RunReader
-from neuroevo.sessions import training_run as run_module
+from neuroevo.sessions import evaluators
 from tests.support.damage import forge
 from tests.support.runs import new_run
 from tests.support.toy import ToyEvaluator
@@ -100,7 +100,7 @@ def test_numbers():
 def with_toy(monkeypatch, path, *arguments, **options):
     toy = ToyEvaluator(**options)
     made = []
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch: made.append(config) or toy)
+    monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch: made.append(config) or toy)
     result = command(path, *arguments)
     assert toy.closed
     return result, toy, made[0]

@@ -18,7 +18,7 @@ import neuroevo.benchmarks
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.version import VERSION
-from neuroevo.sessions import training_run as run_module
+from neuroevo.sessions import evaluators
 from tests.support.databases import info_of
 from tests.support.runs import contents, read_rows, timeless
 from tests.support.toy import ToyEvaluator
@@ -47,7 +47,7 @@ def config(tmp_path):
 def invoke(monkeypatch, *arguments, toy=None):
     """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
     toy = toy or ToyEvaluator()
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch: toy)
+    monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch: toy)
     return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
 
 

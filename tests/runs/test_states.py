@@ -87,7 +87,7 @@ def test_any_state_comes_back(state, generation, seconds):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithms_states_come_back(name):
     training = Training(seed=4, generations=3, validation_episodes=2, test_episodes=0)
-    algorithm = ALGORITHMS[name](population=24)
+    algorithm = ALGORITHM[name]
     played = [state for state, _ in train(algorithm, ToyEvaluator(), training)]
     pending = trained(ALGORITHM[name])
     for state in [start(algorithm, training), *played, pending]:

@@ -47,10 +47,10 @@ def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what)
     path, owner, name = tmp_path / "run", *{"state": (Writer, "insert"), "csv": (CsvFile, "append")}[what]
     write = getattr(owner, name)
 
-    def interrupt_and_write(self, *values):
+    def interrupt_and_write(self, *values, **options):
         if count_rows(path) == 3:
             signal.raise_signal(signal.SIGINT)
-        return write(self, *values)
+        return write(self, *values, **options)
 
     monkeypatch.setattr(owner, name, interrupt_and_write)
     with pytest.raises(KeyboardInterrupt):

@@ -94,7 +94,9 @@ def _processes() -> list[tuple[int, str]]:
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
             with suppress(OSError):
-                found.append((int(path.name), (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+                found.append(
+                    (int(path.name), (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                )
     return sorted(found)
 
 

@@ -30,7 +30,7 @@ population = 4
 parents = 2
 validation_candidates = 2
 [training]
-generations = 100
+generations = {generations}
 validation_episodes = 2
 test_episodes = 2
 """
@@ -52,9 +52,9 @@ class Command:
         runs: The folders of its trials.
     """
 
-    def __init__(self, folder, pace, **values):
+    def __init__(self, folder, pace, generations=40, **values):
         folder.mkdir()
-        (folder / "paced.toml").write_text(CONFIG.format(pace=pace))
+        (folder / "paced.toml").write_text(CONFIG.format(pace=pace, generations=generations))
         self._file, out = folder / "sweep.toml", folder / "out"
         self._file.write_text(SWEEP.format(**values))
         self._sweep = load_sweep(self._file, out=out)
@@ -87,7 +87,8 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
         def found(*titles):
             return [pid for title in titles for pid in players_of(cluster.address, title)]
 
-        own = Command(tmp_path / "own", pace, seeds=[4, 5], parallel=1, shared="false", address=cluster.address)
+        alone = {"parallel": 1, "shared": "false", "address": cluster.address}
+        own = Command(tmp_path / "own", pace, generations=150, seeds=[4, 5], **alone)  # it goes on while others do
         shared = {"parallel": 2, "shared": "true", "address": cluster.address}
         killed = Command(tmp_path / "killed", pace, seeds=[0, 1], **shared)
         other = Command(tmp_path / "other", pace, seeds=[2, 3], **shared)
