@@ -3,7 +3,7 @@
 Antithetic pairs around one center; the pairs whose better return is best move it, by the differences of their returns
 divided by the standard deviation of the returns that count. The paper's V1 and V2 differ in the network, which in V2
 has network.normalize_observations; V1-t and V2-t leave pairs out, as top_directions does. Its policies are linear and
-begin with zeros: docs/algorithms/ars.md has such a network.
+begin with zeros, as the network `linear`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs
+from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs, noise_seeds
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.selection import finite, ranking
 from neuroevo.core.evaluator import Weights
@@ -71,8 +71,7 @@ class ARS(CenterSearch):
         deviation = float(np.std(np.concatenate([plus, minus])))
         theta = weights.theta(state.center)
         if deviation:
-            mutations = [population.genomes[2 * pair].mutation for pair in top]
-            seeds = [mutation.seed for mutation in mutations if mutation is not None]
+            seeds = noise_seeds([population.genomes[2 * pair] for pair in top])
             factors = (plus - minus) * (self.learning_rate / (len(top) * deviation))
             theta = theta + weights.noise_sum(seeds, factors, state.center.network)
         return state.moved(theta, population, deviation=deviation)

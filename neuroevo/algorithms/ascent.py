@@ -82,6 +82,11 @@ def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: K
     return [center.child(seed, scale, kind) for seed in seeds for scale in (sigma, -sigma)]
 
 
+def noise_seeds(genomes: Sequence[Genome]) -> list[int]:
+    """Return the seeds of the last mutations of genomes, which all have one."""
+    return [genome.mutation.seed for genome in genomes if genome.mutation is not None]
+
+
 def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights) -> np.ndarray:
     """Estimate the gradient of fitness: the sum over pairs of (shaped+ - shaped-) * noise, divided by 2P.
 
@@ -95,9 +100,11 @@ def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights) ->
     Returns:
         The direction in which fitness increases, float32 [D].
     """
-    mutations = [genome.mutation for genome in genomes[::2] if genome.mutation is not None]
     factors = (shaped[::2] - shaped[1::2]) / len(genomes)
-    return weights.noise_sum([each.seed for each in mutations], factors, genomes[0].network, mutations[0].kind)
+    mutation = genomes[0].mutation
+    return weights.noise_sum(
+        noise_seeds(genomes[::2]), factors, genomes[0].network, GAUSSIAN if mutation is None else mutation.kind
+    )
 
 
 def ascend(

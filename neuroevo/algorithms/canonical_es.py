@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState
+from neuroevo.algorithms.ascent import CenterSearch, CenterState, noise_seeds
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
@@ -66,7 +66,8 @@ class CanonicalES(CenterSearch):
     def ask(self, state: CanonicalESState, weights: Weights) -> list[Genome]:
         """Return the center with noise, once for each offspring."""
         seeds = draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS)
-        return [state.center.child(seed, self._sigma(state), self.mutation_kind) for seed in seeds]
+        sigma = self._sigma(state)
+        return [state.center.child(seed, sigma, self.mutation_kind) for seed in seeds]
 
     def tell(self, state: CanonicalESState, population: Played, weights: Weights) -> CanonicalESState:
         """Move the center by the weighted mean of the best ones' noise, and adapt sigma.
@@ -78,8 +79,7 @@ class CanonicalES(CenterSearch):
         logarithms = np.zeros(len(fitness))
         logarithms[: self.parents] = np.log(self.parents + 0.5) - np.log(np.arange(1, self.parents + 1))
         shares = rank_weights(fitness, logarithms)
-        seeds = [genome.mutation.seed for genome in population.genomes if genome.mutation is not None]
-        mean = weights.noise_sum(seeds, shares, state.center.network)
+        mean = weights.noise_sum(noise_seeds(population.genomes), shares, state.center.network)
         theta = weights.theta(state.center) + np.float32(self._sigma(state)) * mean
         sigma, path = self._adapted(state, mean, 1 / float(np.sum(np.square(logarithms / logarithms.sum()))))
         return state.moved(theta, population, sigma=sigma, path=path)

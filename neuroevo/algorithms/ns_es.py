@@ -3,8 +3,8 @@
 A meta-population of centers shares an archive of the behaviors that the centers have had. In each generation one center
 is drawn, with a probability proportional to its novelty. It moves along the estimated gradient of novelty (NS-ES), or
 of novelty and reward (NSR-ES, and NSRA-ES, which adapts their weights), and its behavior after the move enters the
-archive. Apart from the size of the population, the defaults are those of the paper's code (https://github.com/uber-research/deep-neuroevolution,
-es_distributed/nses.py, on Humanoid), and so are the details, except that
+archive. Apart from the size of the population, the defaults are those of the paper's code on Humanoid
+(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py), and so are the details, except that
 
 - the novelty of a center is that of its behavior when it last played, which equals its own entry in the archive; the
   code plays all centers again in every generation;

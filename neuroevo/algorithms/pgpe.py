@@ -17,41 +17,37 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs, ascend
+from neuroevo.algorithms.ascent import CenterSearch, ascend, noise_seeds
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import ClipUp, Optimizer, OptimizerState
 from neuroevo.algorithms.selection import finite
-from neuroevo.algorithms.spread import check_spread, mean_spread, spread_of
+from neuroevo.algorithms.spread import SpreadState
 from neuroevo.core.arrays import norm
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Center, Genome, Scaled
-from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.genome import Genome
 from neuroevo.core.settings import Count, CountOrZero, Positive32, settings
 
 Change = Annotated[float, Field(ge=0, lt=1)]
 
 
 @dataclass(frozen=True, eq=False)
-class PGPEState(CenterState):
+class PGPEState(SpreadState):
     """The state before a generation.
 
     Attributes:
-        spread: Standard deviation of the noise of each weight, float32 [D]; None in generation 0.
         optimizer: The optimizer's state; None before the first step.
         members: Size of the population; 0 in generation 0, whose size the settings have.
         gradient_norm: Euclidean norm of the previous generation's estimate.
     """
 
-    spread: np.ndarray | None = None
     optimizer: OptimizerState | None = None
     members: int = 0
     gradient_norm: float = 0.0
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: the spread is not positive or of another D than the center."""
+        """Check shapes and ranges. ValueError: the spread is invalid, or the size of the population is odd."""
         super().check_state()
-        check_spread(self.spread, self.center)
         if self.members < 0 or self.members % 2:
             raise ValueError(f"members is {self.members}, expected an even number")
 
@@ -86,9 +82,7 @@ class PGPE(CenterSearch):
 
     def ask(self, state: PGPEState, weights: Weights) -> list[Genome]:
         """Return the center's antithetic pairs, plus before minus."""
-        kind = Scaled(Center(spread_of(state, self.sigma, weights)))
-        count = (state.members or self.population) // 2
-        return antithetic_pairs(state.center, draw_seeds(count, state.seed, state.generation, Purpose.PAIRS), 1.0, kind)
+        return state.pairs((state.members or self.population) // 2, self.sigma, weights)
 
     def tell(self, state: PGPEState, population: Played, weights: Weights) -> PGPEState:
         """Move the center by one optimizer step, and the standard deviations by at most a share of them.
@@ -98,8 +92,7 @@ class PGPE(CenterSearch):
         """
         genomes = population.genomes
         shaped = centered_ranks(finite(population.fitness, len(genomes)))  # their mean, the paper's baseline, is 0
-        seeds = [genome.mutation.seed for genome in genomes[::2] if genome.mutation is not None]
-        spread, network = spread_of(state, self.sigma, weights), state.center.network
+        seeds, spread, network = noise_seeds(genomes[::2]), state.deviations(self.sigma, weights), state.center.network
         differences, means = (shaped[::2] - shaped[1::2]) / len(genomes), (shaped[::2] + shaped[1::2]) / len(genomes)
         gradient = spread * weights.noise_sum(seeds, differences, network)
         theta, optimizer = ascend(weights.theta(state.center), gradient, self.optimizer, state.optimizer, 0.0)
@@ -118,7 +111,7 @@ class PGPE(CenterSearch):
     def metrics(self, before: PGPEState, after: PGPEState) -> dict[str, float]:
         """Return the mean standard deviation of the noise, the norm of the estimate, and the size of the population."""
         return {
-            "sigma": mean_spread(before.spread, self.sigma),
+            "sigma": before.mean_deviation(self.sigma),
             "gradient_norm": after.gradient_norm,
             "members": before.members or self.population,
         }

@@ -11,39 +11,21 @@ other strategies here; the paper draws it independently.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs
+from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
-from neuroevo.algorithms.spread import check_spread, mean_spread, spread_of
+from neuroevo.algorithms.spread import SpreadState
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Center, Genome, Scaled
-from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.genome import Genome
 from neuroevo.core.settings import Count, Positive, Positive32, settings
 
 _LARGEST = 1.0  # of the logarithm of a standard deviation's change in a generation
-
-
-@dataclass(frozen=True, eq=False)
-class SNESState(CenterState):
-    """The state before a generation.
-
-    Attributes:
-        spread: Standard deviation of the noise of each weight, float32 [D]; None in generation 0.
-    """
-
-    spread: np.ndarray | None = None
-
-    def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: the spread is not positive or of another D than the center."""
-        super().check_state()
-        check_spread(self.spread, self.center)
 
 
 @settings
@@ -59,15 +41,13 @@ class SNES(CenterSearch):
     sigma_learning_rate: Positive | None = None
     """Size of the steps of the standard deviations' logarithms; left out: (3 + ln D) / (5 sqrt(D))."""
 
-    state_type = SNESState
+    state_type = SpreadState
 
-    def ask(self, state: SNESState, weights: Weights) -> list[Genome]:
+    def ask(self, state: SpreadState, weights: Weights) -> list[Genome]:
         """Return the center's antithetic pairs, plus before minus."""
-        kind = Scaled(Center(spread_of(state, self.sigma, weights)))
-        seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.center, seeds, 1.0, kind)
+        return state.pairs(self.population // 2, self.sigma, weights)
 
-    def tell(self, state: SNESState, population: Played, weights: Weights) -> SNESState:
+    def tell(self, state: SpreadState, population: Played, weights: Weights) -> SpreadState:
         """Move the center and the standard deviations along the natural gradient.
 
         Raises:
@@ -77,8 +57,8 @@ class SNES(CenterSearch):
         fitness = finite(population.fitness, count)
         utilities = rank_weights(fitness, np.log(count / 2 + 1) - np.log(np.arange(1, count + 1))) - 1 / count
         plus, minus = utilities[::2], utilities[1::2]
-        seeds = [genome.mutation.seed for genome in population.genomes[::2] if genome.mutation is not None]
-        spread, network = spread_of(state, self.sigma, weights), state.center.network
+        seeds, network = noise_seeds(population.genomes[::2]), state.center.network
+        spread = state.deviations(self.sigma, weights)
         step = np.float32(self.learning_rate) * weights.noise_sum(seeds, plus - minus, network)
         dimension = len(spread)
         rate = self.sigma_learning_rate or (3 + math.log(dimension)) / (5 * math.sqrt(dimension))
@@ -86,9 +66,9 @@ class SNES(CenterSearch):
         theta = weights.theta(state.center) + spread * step
         return state.moved(theta, population, spread=spread * _exp(change))
 
-    def metrics(self, before: SNESState, after: SNESState) -> dict[str, float]:
+    def metrics(self, before: SpreadState, after: SpreadState) -> dict[str, float]:
         """Return the mean standard deviation of the noise."""
-        return {"sigma": mean_spread(before.spread, self.sigma)}
+        return {"sigma": before.mean_deviation(self.sigma)}
 
 
 def _exp(x: np.ndarray) -> np.ndarray:

@@ -1,56 +1,56 @@
-"""A standard deviation of noise for each weight, which algorithms with a search distribution adapt."""
+"""The state of algorithms that adapt a standard deviation of noise for each weight, and populations around it."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from neuroevo.algorithms.ascent import CenterState, antithetic_pairs
 from neuroevo.core.arrays import check_array
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.core.randomness import Purpose, draw_seeds
 
 
-def spread_of(state: Any, sigma: float, weights: Weights) -> np.ndarray:
-    """Return a state's standard deviations.
+@dataclass(frozen=True, eq=False)
+class SpreadState(CenterState):
+    """The state of an algorithm that moves one center with a standard deviation of noise for each weight.
 
-    Args:
-        state: Its `spread` is None before the first generation.
-        sigma: The standard deviation at the start.
-        weights: The networks.
-
-    Returns:
-        float32 [D].
+    Attributes:
+        spread: The standard deviations, float32 [D]; None in generation 0, when all are the setting sigma.
     """
-    if state.spread is not None:
-        spread: np.ndarray = state.spread
-        return spread
-    return np.full(weights.dimensions[state.center.network], sigma, np.float32)
 
+    spread: np.ndarray | None = None
 
-def mean_spread(spread: np.ndarray | None, sigma: float) -> float:
-    """Return the mean standard deviation, for metrics.
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: the spread is not positive or of another D than the center."""
+        super().check_state()
+        if self.spread is None:
+            return
+        root = self.center.root
+        known = isinstance(root, Center) and root.has_weights and not self.center.depth
+        check_array("the spread", self.spread, root.vector.shape if known else [None], np.float32)  # type: ignore
+        if (self.spread <= 0).any():
+            raise ValueError("the spread has numbers that are not above 0")
 
-    Args:
-        spread: Those of a state; None before the first generation.
-        sigma: The standard deviation at the start.
-    """
-    return sigma if spread is None else float(np.mean(spread, dtype=np.float64))
+    def deviations(self, sigma: float, weights: Weights) -> np.ndarray:
+        """Return the standard deviations, float32 [D].
 
+        Args:
+            sigma: Their value in generation 0.
+            weights: The networks.
+        """
+        if self.spread is not None:
+            return self.spread
+        return np.full(weights.dimensions[self.center.network], sigma, np.float32)
 
-def check_spread(spread: np.ndarray | None, center: Genome) -> None:
-    """Check a state's standard deviations.
+    def pairs(self, count: int, sigma: float, weights: Weights) -> list[Genome]:
+        """Return `count` antithetic pairs around the center; the other arguments are those of deviations()."""
+        kind = Scaled(Center(self.deviations(sigma, weights)))
+        seeds = draw_seeds(count, self.seed, self.generation, Purpose.PAIRS)
+        return antithetic_pairs(self.center, seeds, 1.0, kind)
 
-    Args:
-        spread: They, or None.
-        center: The genome that they belong to.
-
-    Raises:
-        ValueError: They are not positive float32 [D] of the center's D.
-    """
-    if spread is None:
-        return
-    known = isinstance(center.root, Center) and center.root.has_weights and not center.depth
-    check_array("the spread", spread, center.root.vector.shape if known else [None], np.float32)  # type: ignore
-    if (spread <= 0).any():
-        raise ValueError("the spread has numbers that are not above 0")
+    def mean_deviation(self, sigma: float) -> float:
+        """Return the mean standard deviation, which is `sigma` in generation 0."""
+        return sigma if self.spread is None else float(np.mean(self.spread, dtype=np.float64))

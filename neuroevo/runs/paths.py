@@ -108,7 +108,7 @@ def check_run(path: Path) -> None:
 
     Raises:
         DiskError: The disk is broken.
-        UserError: There is none, or the folder may not be read. The message names a run that is below it.
+        UserError: There is no run, or the folder may not be read. The message names a run that is below it.
     """
     if is_run(path):
         return

@@ -20,7 +20,7 @@ from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
 from neuroevo.runs.paths import CONFIG, check_run
-from neuroevo.runs.rebuilt import state_before
+from neuroevo.runs.rebuilt import state_after
 from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
 
@@ -181,15 +181,32 @@ class RunReader:
             return read_state_of(database, self.config, finished, self._trust).state
 
     def algorithm_state(self, generation: int) -> State:
-        """Return the algorithm's state before a generation, also where it is not stored any more: see runs.rebuilt.
+        """Return the algorithm's state before a generation, also where it is not stored any more.
+
+        It is the newest stored one up to there, or the run's first, after the generations since.
 
         Args:
             generation: The number of finished generations.
 
         Raises:
-            UserError: It cannot be known.
+            UserError: It is not known.
         """
-        return state_before(self, generation)
+        number, state = self._state_up_to(generation)
+        return state_after(self.config, state, self.path, number, generation)
+
+    def _state_up_to(self, generation: int) -> tuple[int, State]:
+        """Return the number of the newest usable state, up to this, and the algorithm's; or the run's start."""
+        for number in reversed(self.checkpoints()):
+            if number <= generation:
+                try:
+                    return number, self.state(number).algorithm
+                except UserError:
+                    continue
+        training = self.config.training
+        if training.start_from is not None:
+            reason = f"began with genomes of another run and has no state up to generation {generation}"
+            raise UserError(f"the run in {self.path} {reason}")
+        return 0, self.config.algorithm.init(training.seed)
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """Return a generation's elite with the weights of its center, if any. UserError: they are not known."""

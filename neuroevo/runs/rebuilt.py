@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -22,33 +22,28 @@ from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
 from neuroevo.runs.members import MembersReader
 
-if TYPE_CHECKING:
-    from neuroevo.runs.reader import RunReader
-
 log = logging.getLogger("neuroevo")
 
 
-def state_before(reader: RunReader, generation: int) -> State:
-    """Return the state of a run's algorithm before a generation.
+def state_after(config: Config, state: State, path: Path, first: int, end: int) -> State:
+    """Return the state of a run's algorithm after generations whose members are kept.
 
     Args:
-        reader: The run.
-        generation: The number of finished generations.
-
-    Returns:
-        The state, from the newest stored one up to there, after the generations since.
+        config: The run's configuration.
+        state: The state before them.
+        path: The run's folder.
+        first: The first of the generations.
+        end: The one after the last.
 
     Raises:
-        UserError: There is no such state and no start to begin with, the members of a generation are not kept, or the
-            algorithm's state depends on validation episodes, which are not.
+        UserError: The members of a generation are not kept, or the algorithm's state depends on validation episodes,
+            which are not.
     """
-    path, config = reader.path, reader.config
-    number, state = _begin(reader, generation)
-    if number == generation:
+    if first == end:
         return state
     algorithm, members, weights = config.algorithm, MembersReader(path), weights_of(config)
-    log.warning("neuroevo: generations %d to %d of %s are told anew", number, generation - 1, path)
-    for each in range(number, generation):
+    log.warning("neuroevo: the state after generations %d to %d of %s is computed again", first, end - 1, path)
+    for each in range(first, end):
         kept = members.read(each)
         try:
             genomes = algorithm.ask(state, weights)
@@ -65,22 +60,6 @@ def state_before(reader: RunReader, generation: int) -> State:
                 f"the state of {config.algorithm_name} after generation {each} of {path} is not known: {error}"
             ) from error
     return state
-
-
-def _begin(reader: RunReader, generation: int) -> tuple[int, State]:
-    """Return the number of the newest usable state, up to this, and the algorithm's; or the run's start."""
-    for number in reversed(reader.checkpoints()):
-        if number <= generation:
-            try:
-                return number, reader.state(number).algorithm
-            except UserError:
-                continue
-    training = reader.config.training
-    if training.start_from is not None:
-        raise UserError(
-            f"the run in {reader.path} began with genomes of another run and has no state up to generation {generation}"
-        )
-    return 0, reader.config.algorithm.init(training.seed)
 
 
 def weights_of(config: Config) -> Weights:

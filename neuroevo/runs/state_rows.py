@@ -168,7 +168,7 @@ def newest_state(database: Database, config: Config, trust: bool = False) -> tup
         trust: As read_state() takes it.
 
     Raises:
-        UserError: There is none.
+        UserError: There is no such state.
     """
     unusable: list[Unusable] = []
     (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")

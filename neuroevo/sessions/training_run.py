@@ -25,9 +25,9 @@ def run(
 
     Every finished generation is written to the folder. Any exception that ends the training early, such as
     KeyboardInterrupt or DiskError, is raised again after the state after the last finished generation was stored, if
-    that is possible; `RunFolder.resume` then goes on from there.
+    that is possible; `RunFolder.resume` then continues from there.
 
-    Use `neuroevo.train` unless you need a run that goes on, or an evaluator of your own.
+    Use `neuroevo.train` unless you need to resume a run, or an evaluator of your own.
 
     Args:
         config: The configuration, normally `folder.config`.

@@ -28,7 +28,7 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
         The state, and observations [128, ...]; None where the network needs none.
 
     Raises:
-        UserError: The run to start from cannot be used: there is none, none of its generations is finished, it has
+        UserError: The run to start from cannot be used: it does not exist, has no finished generation, has
             another network, or its batch cannot be read.
     """
     path, ours, training = config.training.start_from, config.network, config.training

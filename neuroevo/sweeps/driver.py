@@ -302,7 +302,7 @@ def _is_over(sweep: Sweep, trial: Trial) -> bool:
     if (trial.label, trial.game) not in sweep.configs:
         return False
     with suppress(UserError):
-        rows = rows_in(sweep.out / trial.folder)
+        rows = rows_in(sweep.out / trial.folder, -1)
         return bool(rows) and _is_spent(sweep.config(trial), rows[-1])
     return False
 

@@ -29,7 +29,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean, problems_of
 from neuroevo.core.user_module import imported, names
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.generation_rows import rows_of
+from neuroevo.runs.generation_rows import last_generation, rows_of
 from neuroevo.runs.paths import CSV, is_run
 from neuroevo.system.reading import read_text
 from neuroevo.training.record import COLUMNS
@@ -129,14 +129,15 @@ def rows_in(folder: Path, first: int = 0) -> list[Row]:
 
     Args:
         folder: The trial's.
-        first: The first generation to read.
+        first: The first generation to read; one below 0 counts from the last.
 
     Raises:
         UserError: There are none, or they cannot be read.
     """
     if is_run(folder):
         with Database(folder / DATABASE) as database:
-            return rows_of(database, first, fitness=False)
+            before = max(last_generation(database) + 1, 0) if first < 0 else 0
+            return rows_of(database, max(before + first, 0), fitness=False)
     file = folder / CSV
     try:
         lines = read_text(file).split("\n")[:-1]  # the last is empty, or not yet complete

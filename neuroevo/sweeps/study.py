@@ -302,7 +302,7 @@ class Study:
             return
         begun = f"the sweep in {sweep.out} was begun with"
         both = {name: origin for name, origin in before["configs"].items() if name in now["configs"]}
-        if not both and sweep.settings.search != "grid":  # which may go on with others
+        if not both and sweep.settings.search != "grid":  # a grid may continue with others
             reason = f"{begun} {', '.join(before['configs'])}; expected that, or another --out"
             raise ConfigError([Problem("sweep.configs", reason, ", ".join(now["configs"]))])
         common = {name: now["configs"][name] for name in both}

@@ -184,14 +184,14 @@ def load_sweep(
         for name in chosen.configs:
             source = beside(name, path.parent)
             with collected(problems):
-                config = load_config(source, fixed, trust=trust)
+                config, table = load_config(source, fixed, trust=trust), dict(read(source, fixed).tables)
                 for implementation in chosen.implementations:
                     label = _label(name)
                     if implementation != NEUROEVO:
                         label = f"{label}-{_function(implementation)}"
                         others[label] = implementation
                     key = label, config.environment.title
-                    tables[key], configs[key] = dict(read(source, fixed).tables), config
+                    tables[key], configs[key] = table, config
     scales = _scales(chosen.normalize, {game for _, game in configs}, problems)
     if not configs:
         raise ConfigError(problems, str(path))

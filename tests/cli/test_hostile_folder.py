@@ -130,7 +130,7 @@ def modules(tmp_path_factory):
 
 @pytest.fixture
 def hostile(modules, strange):
-    """The same with the stranger's runs, as if nobody had been there yet."""
+    """The same with the stranger's runs, as if no command had run there."""
     for path in {*modules.iterdir()} - {*modules.glob("*.py")}:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in traces(modules).iterdir():

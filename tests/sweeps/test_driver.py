@@ -116,7 +116,7 @@ def test_another_sweep_in_the_folder_is_refused_with_what_differs(tmp_path):
 
 
 def test_a_search_keeps_its_configuration(tmp_path):
-    """By whatever trains it; a grid may go on with others."""
+    """Whatever trains it; a grid may continue with others."""
     text = 'search = "random"\ntrials = 2\n'
     run_toys(load(tmp_path, text))
     for other in ('configs = ["ga.toml"]\n', 'implementations = ["tests.support.implementation:made_up"]\n'):

@@ -38,6 +38,9 @@ def test_both_are_in_the_tables_and_finished_ones_are_not_trained_again(tmp_path
         ("ga", 1, "finished"),
         ("ga-made_up", 1, "finished"),
     ]
+    for trial in trials:
+        folder = sweep.out / trial.folder
+        assert rows_in(folder, -1) == rows_in(folder)[-1:] == rows_in(folder, 2)
     report_of(sweep)
     rows = {row["config"]: row for row in table(sweep.out / "table.csv", without=())}
     scores = [np.random.default_rng(seed).normal(size=3)[-1] for seed in (0, 1)]
@@ -106,7 +109,7 @@ def test_rows_are_read_while_they_are_written(tmp_path):
     assert (first["steps_total"], first["frames_total"], first["test_mean"]) == (7, 7, -0.5)
     assert (second["generation"], second["steps_total"], second["frames_total"]) == (1, 15, 60)
     assert (second["seconds_total"], second["test_mean"]) == (4.0, None)
-    assert rows_in(tmp_path, 1) == [second]
+    assert rows_in(tmp_path, 1) == rows_in(tmp_path, -1) == [second]
     file = tmp_path / "metrics.csv"
     file.write_bytes(file.read_bytes() + b"2,0,1")  # a process was killed while it wrote
     assert rows_in(tmp_path) == [first, second]

@@ -15,25 +15,9 @@ from tests.support.cluster_runs import finish, wait_until  # noqa: E402
 from tests.support.databases import info_of  # noqa: E402
 from tests.support.runs import count_rows, results  # noqa: E402
 from tests.support.simulated_cluster import SimulatedCluster, players_of  # noqa: E402
+from tests.support.sweeps import PENDULUM  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-CONFIG = """
-[env]
-name = "gymnasium:tests.support.gymnasium_toys:ToyPaced-v0"
-options = {{workers = 1, kwargs = {{file = "{pace}", seconds = 0.1}}}}
-[network]
-name = "mlp"
-hidden = [4]
-[algorithm]
-name = "ga"
-population = 4
-parents = 2
-validation_candidates = 2
-[training]
-generations = {generations}
-validation_episodes = 2
-test_episodes = 2
-"""
 SWEEP = """
 [sweep]
 configs = "paced.toml"
@@ -54,7 +38,16 @@ class Command:
 
     def __init__(self, folder, pace, generations=40, **values):
         folder.mkdir()
-        (folder / "paced.toml").write_text(CONFIG.format(pace=pace, generations=generations))
+        paced = {
+            "Pendulum-v1": "tests.support.gymnasium_toys:ToyPaced-v0",
+            "workers = 1": f'workers = 1, kwargs = {{file = "{pace}", seconds = 0.1}}',
+            "generations = 3": f"generations = {generations}",
+            "max_episode_steps = 20\n": "",
+        }
+        text = PENDULUM
+        for old, new in paced.items():
+            text = text.replace(old, new)
+        (folder / "paced.toml").write_text(text)
         self._file, out = folder / "sweep.toml", folder / "out"
         self._file.write_text(SWEEP.format(**values))
         self._sweep = load_sweep(self._file, out=out)
@@ -88,7 +81,7 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
             return [pid for title in titles for pid in players_of(cluster.address, title)]
 
         alone = {"parallel": 1, "shared": "false", "address": cluster.address}
-        own = Command(tmp_path / "own", pace, generations=150, seeds=[4, 5], **alone)  # it goes on while others do
+        own = Command(tmp_path / "own", pace, generations=150, seeds=[4, 5], **alone)
         shared = {"parallel": 2, "shared": "true", "address": cluster.address}
         killed = Command(tmp_path / "killed", pace, seeds=[0, 1], **shared)
         other = Command(tmp_path / "other", pace, seeds=[2, 3], **shared)
