@@ -64,7 +64,8 @@ def test_outputs_equal_the_op_on_real_observations(name):
     model = keras_model.to_keras(Exported(name, text, theta, GENOME, "frostbite"))
     assert {type(layer).__module__.split(".")[0] for layer in model.layers} == {"keras"}
     outputs = model(observations).numpy()
-    assert np.abs(outputs - expected).max() < 1e-6 * max(1, np.abs(expected).max() / 0.03)  # the aim is 1e-5 of 0.03
+    # Of outputs of about 0.03, and of the linear network's, sums of 28,224 products, of up to 1. The aim is 1e-5.
+    assert np.abs(outputs - expected).max() < (1e-5 if name == "linear" else 1e-6)
     assert np.array_equal(outputs.argmax(1), expected.argmax(1))
 
 

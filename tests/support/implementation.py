@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 
@@ -25,6 +26,12 @@ def broken(config, folder, report):
         report(test_means=1.0)
     if config.training.seed == 4:
         report(test_mean=float("nan"))
+
+
+def waits(config, folder, report):
+    (folder / "pid").write_text(str(os.getpid()))
+    report(test_mean=1.0)
+    time.sleep(600)
 
 
 not_a_function = 3

@@ -1,8 +1,11 @@
 """Other implementations in a sweep: a made-up one, neuroevo's own lanes, and real Brax and evosax."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from experiments.peers.experiment import Experiment
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
+from neuroevo.sweeps.executors import Processes
 from neuroevo.sweeps.implementations import Reporter, rows_in
 from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.status import status_of
@@ -68,6 +72,22 @@ def test_failures_are_reported_and_deaths_repeated(tmp_path):
     assert "reports 'test_means'; did you mean test_mean?" in reasons[3].replace("\n", " ")
     assert "reports test_mean = nan, expected a finite number" in reasons[4]
     assert listener.events.count(("started", 2)) == 4
+
+
+def test_an_implementation_ends_with_its_sweep(tmp_path):
+    sweep = load(tmp_path, 'configs = ["ga.toml"]\nimplementations = ["tests.support.implementation:waits"]')
+    sweep.out.mkdir()
+    (trial,) = sweep.points
+    folder, lock = sweep.out / trial.folder, os.open(sweep.out, os.O_RDONLY)
+    executor = Processes(lock)
+    executor.start(0, sweep.config(trial), folder, False, sweep.implementations[trial.label])
+    while not ((folder / "metrics.csv").exists() and rows_in(folder)):
+        assert executor.ended() == {}
+        time.sleep(0.05)
+    pid = int((folder / "pid").read_text())
+    executor.close()
+    os.close(lock)
+    assert not Path(f"/proc/{pid}").exists()
 
 
 @pytest.mark.parametrize(
