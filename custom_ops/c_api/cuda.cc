@@ -52,12 +52,12 @@ int64_t neuroevo_cuda_free_bytes(void) {
 }
 
 int neuroevo_cuda_noise_sum(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
-                            int32_t squared, float* out) {
+                            float* out, const float* square_weights, float* squares) {
   return neuroevo::Guard([&] {
     neuroevo::CheckArray("seeds", seeds, n);
     neuroevo::CheckArray("weights", weights, n);
     neuroevo::CheckArray("out", out, count);
-    neuroevo::cuda::SumNoise(neuroevo::NonZeroTerms(seeds, weights, n), begin, count, out, squared != 0);
+    neuroevo::cuda::SumNoise(neuroevo::NonZeroTerms(seeds, weights, square_weights, n), begin, count, out, squares);
   });
 }
 

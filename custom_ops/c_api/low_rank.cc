@@ -33,8 +33,8 @@ int neuroevo_low_rank_sum(const char* network, int32_t rank, const uint64_t* see
     if (dimension != parsed.dimension()) {
       neuroevo::ThrowInvalid("dimension is ", dimension, ", expected the network's D = ", parsed.dimension());
     }
-    neuroevo::AddLowRankNoise(parsed, rank, neuroevo::NonZeroTerms(seeds, weights, n), neuroevo::ProcessPool().get(),
-                              sums);
+    neuroevo::AddLowRankNoise(parsed, rank, neuroevo::NonZeroTerms(seeds, weights, nullptr, n),
+                              neuroevo::ProcessPool().get(), sums);
   });
 }
 

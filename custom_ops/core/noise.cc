@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/simd.h"
 
@@ -181,24 +182,28 @@ void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const fl
   }
 }
 
-void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, bool squared) {
-  const RawDoubles weights = RawDoubles{} + double{weight};
-  const auto add = [=](auto term) {
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, float square_weight,
+                     double* squares) {
+  const RawDoubles weights = RawDoubles{} + double{weight}, square_weights = RawDoubles{} + double{square_weight};
+  const auto add = [=](auto with_squares) {
     ForEachBlock(
         seed, begin, count,
         [=](int64_t i, const NormalPair<Floats>& block) {
-          AddProducts(weights, term(block.first), sums + i);
-          AddProducts(weights, term(block.second), sums + i + kLanes);
+          AddProducts(weights, block.first, sums + i);
+          AddProducts(weights, block.second, sums + i + kLanes);
+          if constexpr (with_squares()) {
+            AddProducts(square_weights, SquareTerm(block.first), squares + i);
+            AddProducts(square_weights, SquareTerm(block.second), squares + i + kLanes);
+          }
         },
         [=](int64_t i, const float* values, int64_t n) {
-          for (int64_t j = 0; j < n; ++j) sums[i + j] += double{weight} * double{term(values[j])};
+          for (int64_t j = 0; j < n; ++j) {
+            sums[i + j] += double{weight} * double{values[j]};
+            if constexpr (with_squares()) squares[i + j] += double{square_weight} * double{SquareTerm(values[j])};
+          }
         });
   };
-  if (squared) {
-    add([](auto z) { return SquareTerm(z); });
-  } else {
-    add([](auto z) { return z; });
-  }
+  squares == nullptr ? add(std::false_type()) : add(std::true_type());
 }
 
 }  // namespace neuroevo

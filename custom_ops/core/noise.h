@@ -60,8 +60,9 @@ void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const fl
               const float* spread = nullptr);
 
 // sums[i] += weight * noise in double, where the product of two floats is exact: each addition rounds once.
-// squared: with SquareTerm of the noise in its place.
-void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, bool squared = false);
+// squares: null, or what square_weight * SquareTerm(noise) is added to likewise.
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, float square_weight = 0,
+                     double* squares = nullptr);
 
 }  // namespace neuroevo
 

@@ -12,23 +12,24 @@ namespace neuroevo {
 
 struct NoiseTerms {
   std::vector<uint64_t> seeds;
-  std::vector<float> weights;  // as many, finite and not zero
+  std::vector<float> weights, square_weights;  // as many, finite
 };
 
-// The n terms without those whose weight is zero, which change no bit of a sum: one that begins with +0 never becomes
-// -0. Throws for a weight that is not finite, naming its index.
-NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, int64_t n);
+// The n terms without those whose weights are zero, which change no bit of a sum: one that begins with +0 never becomes
+// -0. Throws for a weight that is not finite, naming its index. square_weights: null for zeros.
+NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, const float* square_weights, int64_t n);
 
 // Throws unless [begin, begin + count) are positions.
 void CheckPositions(int64_t begin, int64_t count);
 
-// out[i] = sum over the terms of weight * z, z = noise(seed, begin + i), for i in [0, count). squared: of weight *
-// (z^2 - 1), z^2 - 1 rounded to float once, as SquareTerm in core/noise.h.
+// out[i] = sum over the terms of weight * z, z = noise(seed, begin + i), for i in [0, count). squares: null, or where
+// the sums of square_weight * (z^2 - 1) go, z^2 - 1 rounded to float once, as SquareTerm in core/noise.h. Making noise
+// takes longer than adding it up, so that both sums cost little more than one.
 //
 // Products are exact and added up in double, in the order of the terms, and the sum is rounded to float: the bits are
 // those of this description whatever the number of threads, the vectors' width and the split into calls.
 void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out,
-              bool squared = false);
+              float* squares = nullptr);
 
 }  // namespace neuroevo
 

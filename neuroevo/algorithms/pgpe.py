@@ -94,12 +94,10 @@ class PGPE(CenterSearch):
         shaped = centered_ranks(finite(population.fitness, len(genomes)))  # their mean, the paper's baseline, is 0
         seeds, spread, network = noise_seeds(genomes[::2]), state.deviations(self.sigma, weights), state.center.network
         differences, means = (shaped[::2] - shaped[1::2]) / len(genomes), (shaped[::2] + shaped[1::2]) / len(genomes)
-        gradient = spread * weights.noise_sum(seeds, differences, network)
+        estimate, of_spread = weights.noise_sums(seeds, differences, means, network)
+        gradient, limit = spread * estimate, np.float32(self.max_change)
         theta, optimizer = ascend(weights.theta(state.center), gradient, self.optimizer, state.optimizer, 0.0)
-        if self.sigma_learning_rate:
-            change = np.float32(self.sigma_learning_rate) * weights.noise_sum(seeds, means, network, squared=True)
-            limit = np.float32(self.max_change)
-            spread = spread + spread * np.clip(change, -limit, limit)
+        spread = spread + spread * np.clip(np.float32(self.sigma_learning_rate) * of_spread, -limit, limit)
         moved = {"spread": spread, "optimizer": optimizer, "members": self._members(population)}
         return state.moved(theta, population, **moved, gradient_norm=norm(gradient))
 

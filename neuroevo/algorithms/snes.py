@@ -59,12 +59,11 @@ class SNES(CenterSearch):
         plus, minus = utilities[::2], utilities[1::2]
         seeds, network = noise_seeds(population.genomes[::2]), state.center.network
         spread = state.deviations(self.sigma, weights)
-        step = np.float32(self.learning_rate) * weights.noise_sum(seeds, plus - minus, network)
+        step, change = weights.noise_sums(seeds, plus - minus, plus + minus, network)
         dimension = len(spread)
         rate = self.sigma_learning_rate or (3 + math.log(dimension)) / (5 * math.sqrt(dimension))
-        change = np.float32(rate / 2) * weights.noise_sum(seeds, plus + minus, network, squared=True)
-        theta = weights.theta(state.center) + spread * step
-        return state.moved(theta, population, spread=spread * _exp(change))
+        theta = weights.theta(state.center) + spread * (np.float32(self.learning_rate) * step)
+        return state.moved(theta, population, spread=spread * _exp(np.float32(rate / 2) * change))
 
     def metrics(self, before: SpreadState, after: SpreadState) -> dict[str, float]:
         """Return the mean standard deviation of the noise."""

@@ -126,7 +126,6 @@ class Weights(Protocol):
         factors: Sequence[float] | np.ndarray,
         network: int = 0,
         kind: Kind = GAUSSIAN,
-        squared: bool = False,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
 
@@ -135,8 +134,28 @@ class Weights(Protocol):
             factors: [N].
             network: Index of the network that is mutated.
             kind: Of the noise; that of a scaled mutation is summed before it is scaled.
-            squared: Whether to sum noise**2 - 1 instead, the gradient with respect to the noise's scale.
 
         Returns:
             float32 [D of the network].
+        """
+
+    def noise_sums(
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float] | np.ndarray,
+        square_factors: Sequence[float] | np.ndarray,
+        network: int = 0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return noise_sum() and the sum of square_factors[i] * (noise(seeds[i])**2 - 1).
+
+        The second is the gradient with respect to the noise's scale. Low-rank noise has none.
+
+        Args:
+            seeds: Noise seeds, [N].
+            factors: [N].
+            square_factors: [N].
+            network: Index of the network that is mutated.
+
+        Returns:
+            Both float32 [D of the network].
         """

@@ -183,7 +183,7 @@ CORE: Mapping[str, tuple] = {
     "rollout_close": (c_int, c_void_p),
     "rollout_wait_for_end": (c_int, c_void_p, c_int64, Pointer),
     "rollout_free": (None, c_void_p),
-    "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, c_int32, Pointer),
+    "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, Pointer, Pointer, Pointer),
     "population_make_low_rank": (c_int, c_char_p, Pointer, c_int64, c_int64, c_int64, c_int32, Pointer),
     "low_rank_sum": (c_int, c_char_p, c_int32, Pointer, Pointer, c_int64, c_int64, Pointer),
     "vector_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, c_int32, Pointer),

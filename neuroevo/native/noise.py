@@ -27,7 +27,6 @@ def noise_sum(
     dimension: int,
     *,
     device: str = "cpu",
-    squared: bool = False,
 ) -> np.ndarray:
     """Compute the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
 
@@ -41,7 +40,6 @@ def noise_sum(
             returns.
         dimension: Length of the noise vectors, D.
         device: "cpu", with the threads of native.library.set_threads, or "gpu".
-        squared: Sum weights[i] * (noise(seeds[i])**2 - 1) instead, whose terms noise**2 - 1 are rounded to float32.
 
     Returns:
         The sum, float32 [D].
@@ -50,19 +48,55 @@ def noise_sum(
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
         NativeError: The GPU cannot be used.
     """
+    (total,) = _sums(*_checked_terms(seeds, weights, dimension), None, dimension, device)
+    return total
+
+
+def noise_sums(
+    seeds: Sequence[int],
+    weights: Sequence[float] | np.ndarray,
+    square_weights: Sequence[float] | np.ndarray,
+    dimension: int,
+    *,
+    device: str = "cpu",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute noise_sum() and the sum of square_weights[i] * (noise(seeds[i])**2 - 1), making noise once for both.
+
+    The terms noise**2 - 1 are rounded to float32; otherwise noise_sum() describes arguments, bits and errors.
+
+    Args:
+        seeds: [N].
+        weights: [N].
+        square_weights: [N].
+        dimension: D.
+        device: "cpu" or "gpu".
+
+    Returns:
+        Both sums, float32 [D].
+    """
     noise_seeds, factors = _checked_terms(seeds, weights, dimension)
+    _, square_factors = _checked_terms(seeds, square_weights, dimension)
+    total, squares = _sums(noise_seeds, factors, square_factors, dimension, device)
+    return total, squares
+
+
+def _sums(
+    seeds: np.ndarray, factors: np.ndarray, square_factors: np.ndarray | None, dimension: int, device: str
+) -> list[np.ndarray]:
     if device not in _PIECES:
         raise ValueError(f"device is '{device}', expected cpu or gpu")
     library = cuda() if device == "gpu" else core()
     if library is None:
         raise NativeError("the native libraries were built without the GPU backend")
     function = "cuda_noise_sum" if device == "gpu" else "noise_sum"
-    out = np.empty(dimension, np.float32)
-    piece = _piece(np.count_nonzero(factors), device)
+    sums = [np.empty(dimension, np.float32) for _ in range(1 if square_factors is None else 2)]
+    terms = np.count_nonzero(factors if square_factors is None else (factors != 0) | (square_factors != 0))
+    piece = _piece(terms, device)
     for begin in range(0, dimension, piece):
-        part = out[begin : begin + piece]
-        call(function, noise_seeds, factors, len(factors), begin, len(part), squared, part, library=library)
-    return out
+        part, *squares = (each[begin : begin + piece] for each in sums)
+        squared = square_factors, (squares[0] if squares else None)
+        call(function, seeds, factors, len(factors), begin, len(part), part, *squared, library=library)
+    return sums
 
 
 def low_rank_noise_sum(

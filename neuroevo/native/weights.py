@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
-from neuroevo.native.noise import low_rank_noise_sum, noise_sum
+from neuroevo.native.noise import low_rank_noise_sum, noise_sum, noise_sums
 from neuroevo.native.population import Population
 
 
@@ -78,7 +78,6 @@ class NativeWeights:
         factors: Sequence[float] | np.ndarray,
         network: int = 0,
         kind: Kind = GAUSSIAN,
-        squared: bool = False,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), as the protocol Weights documents it.
 
@@ -87,20 +86,34 @@ class NativeWeights:
             factors: [N].
             network: Index of the network that is mutated.
             kind: Of the noise.
-            squared: Whether to sum noise**2 - 1 instead.
 
         Returns:
             float32 [D].
-
-        Raises:
-            ValueError: The squares of this kind of noise are not supported.
         """
         text, dimension = self._networks[network], self.dimensions[network]
-        if not isinstance(kind, LowRank):
-            return noise_sum(seeds, factors, dimension, device=self._device, squared=squared)
-        if squared:
-            raise ValueError(f"squared is True with noise of {kind}, expected Gaussian or scaled noise")
-        return low_rank_noise_sum(text, kind.rank, seeds, factors, dimension)
+        if isinstance(kind, LowRank):
+            return low_rank_noise_sum(text, kind.rank, seeds, factors, dimension)
+        return noise_sum(seeds, factors, dimension, device=self._device)
+
+    def noise_sums(
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float] | np.ndarray,
+        square_factors: Sequence[float] | np.ndarray,
+        network: int = 0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of factors[i] * noise(seeds[i]) and of square_factors[i] * (noise(seeds[i])**2 - 1).
+
+        Args:
+            seeds: [N].
+            factors: [N].
+            square_factors: [N].
+            network: Index of the network that is mutated.
+
+        Returns:
+            Both float32 [D].
+        """
+        return noise_sums(seeds, factors, square_factors, self.dimensions[network], device=self._device)
 
 
 def root_seed(genome: Genome) -> int:

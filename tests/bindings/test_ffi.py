@@ -80,7 +80,7 @@ def test_what_is_null_is_refused() -> None:
         with pytest.raises(NativeArgumentError, match="is null, expected 1 entries"):
             call(function, pool.handle, slots, 1, *[None] * arrays)
     with pytest.raises(NativeArgumentError, match="seeds is null, expected 3 entries"):
-        call("noise_sum", None, None, 3, 0, 0, 0, None)
+        call("noise_sum", None, None, 3, 0, 0, None, None, None)
 
 
 def test_a_kind_crosses_tensorflow() -> None:
@@ -108,7 +108,8 @@ def test_a_kind_crosses_tensorflow() -> None:
 
 def test_arrays_that_are_not_contiguous_are_refused() -> None:
     with pytest.raises(ValueError, match="not contiguous"):
-        call("noise_sum", np.zeros(4, np.uint64)[::2], np.zeros(2, np.float32), 2, 0, 0, 0, np.zeros(0, np.float32))
+        none = np.zeros(0, np.float32)
+        call("noise_sum", np.zeros(4, np.uint64)[::2], np.zeros(2, np.float32), 2, 0, 0, none, None, None)
 
 
 def test_ctrl_c_while_arguments_are_converted(monkeypatch: pytest.MonkeyPatch) -> None:

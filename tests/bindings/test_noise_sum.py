@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from neuroevo.core.errors import NativeError
 from neuroevo.native import library, noise
-from neuroevo.native.noise import noise_sum
+from neuroevo.native.noise import noise_sum, noise_sums
 from neuroevo.native.population import Population
 from tests.support import cuda_emulated
 
@@ -62,18 +62,20 @@ def test_a_generation_is_within_1e_5_of_float64_in_every_element():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 5), st.integers(50, 2000), st.integers(0, D), st.booleans(), st.data())
-def test_threads_and_pieces_leave_every_bit(threads, piece, dimension, squared, data):
+@given(st.integers(1, 5), st.integers(50, 2000), st.integers(0, D), st.data())
+def test_threads_and_pieces_leave_every_bit(threads, piece, dimension, data):
     n = data.draw(st.integers(0, 12))
     seeds = data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=n, max_size=n))
-    weights = data.draw(st.lists(st.floats(-(2.0**90), 2.0**90, width=32), min_size=n, max_size=n))
+    finite = st.floats(-(2.0**90), 2.0**90, width=32)
+    weights, square_weights = (data.draw(st.lists(finite, min_size=n, max_size=n)) for _ in range(2))
     library.set_threads(1)
-    expected = noise_sum(seeds, weights, D, squared=squared)
+    expected = noise_sums(seeds, weights, square_weights, D)
+    assert noise_sum(seeds, weights, D).tobytes() == expected[0].tobytes()
     library.set_threads(threads)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(noise, "_piece", lambda terms, device: piece)
-        found = noise_sum(seeds, weights, dimension, squared=squared)
-    assert found.tobytes() == expected[:dimension].tobytes()
+        found = noise_sums(seeds, weights, square_weights, dimension)
+    assert [each.tobytes() for each in found] == [each[:dimension].tobytes() for each in expected]
 
 
 def test_pieces_are_short_whatever_the_numbers():
@@ -88,13 +90,13 @@ def test_squares_are_those_of_the_noise_that_perturb_adds():
     seeds = np.random.default_rng(3).integers(0, 2**63, 300)
     weights = np.random.default_rng(4).uniform(-1, 1, 300).astype(np.float32)
     squares = (noise_vectors(seeds, D).astype(np.float64) ** 2 - 1).astype(np.float32)
-    assert np.array_equal(noise_sum(seeds[:1], [1.0], D, squared=True), squares[0])
+    assert np.array_equal(noise_sums(seeds[:1], [0.0], [1.0], D)[1], squares[0])
     total = np.zeros(D)
     for weight, term in zip(weights.astype(np.float64), squares, strict=True):
         total += weight * term
-    assert np.array_equal(noise_sum(seeds, weights, D, squared=True), total.astype(np.float32))
+    assert np.array_equal(noise_sums(seeds, np.zeros(300), weights, D)[1], total.astype(np.float32))
     # And of 2500 the mean is near 0, as that of squares of standard normals less 1.
-    many = noise_sum(range(2500), np.full(2500, 1 / 2500), D, squared=True)
+    _, many = noise_sums(range(2500), np.zeros(2500), np.full(2500, 1 / 2500), D)
     assert abs(many.mean()) < 5 * np.sqrt(2 / 2500 / D) and many.std() < 1.1 * np.sqrt(2 / 2500)
 
 
@@ -124,6 +126,11 @@ def test_mistakes(seeds, weights, dimension, message):
         noise_sum(seeds, weights, dimension)
 
 
+def test_mistakes_in_square_weights():
+    with pytest.raises(ValueError, match=re.escape("weights has shape [1], expected [2] as seeds")):
+        noise_sums([1, 2], [0.5, 0.5], [0.5], 4)
+
+
 def test_an_unknown_device_is_named():
     with pytest.raises(ValueError, match="'tpu'"):
         noise_sum([1], [1.0], 4, device="tpu")
@@ -140,9 +147,10 @@ def test_the_gpus_kernel_has_the_cpus_bits(monkeypatch):
     monkeypatch.setattr(noise, "cuda", lambda: emulated)
     monkeypatch.setattr(noise, "_piece", lambda terms, device: 1501)
     weights = np.linspace(-1, 1, len(SEEDS))
-    for squared in (False, True):
-        expected = noise_sum(SEEDS, weights, D, squared=squared)
-        assert noise_sum(SEEDS, weights, D, device="gpu", squared=squared).tobytes() == expected.tobytes()
+    assert noise_sum(SEEDS, weights, D, device="gpu").tobytes() == noise_sum(SEEDS, weights, D).tobytes()
+    expected = noise_sums(SEEDS, weights, -2 * weights, D)
+    found = noise_sums(SEEDS, weights, -2 * weights, D, device="gpu")
+    assert [each.tobytes() for each in found] == [each.tobytes() for each in expected]
 
 
 def test_ctrl_c_ends_a_long_sum():

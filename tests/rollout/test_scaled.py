@@ -5,7 +5,7 @@ import pytest
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome, LowRank, Scaled
+from neuroevo.core.genome import Center, Genome, Scaled
 from neuroevo.native.noise import noise_sum
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
@@ -83,10 +83,10 @@ def test_weights_and_sums():
     drawn = noise_sum([9], [1.0], 12).astype(np.float64)
     expected = weights.theta(Genome(1)) + 0.5 * spread.vector * drawn + 0.25 * noise_sum([10], [1.0], 12)
     np.testing.assert_allclose(weights.theta(genome), expected, rtol=0, atol=1e-6)
-    np.testing.assert_allclose(weights.noise_sum([9], [2.0], squared=True), 2 * (drawn**2 - 1), rtol=1e-5, atol=1e-6)
+    sums = weights.noise_sums([9], [0.5], [2.0])
+    np.testing.assert_array_equal(sums[0], weights.noise_sum([9], [0.5]))
+    np.testing.assert_allclose(sums[1], 2 * (drawn**2 - 1), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(weights.noise_sum([9], [2.0], 0, Scaled(spread)), weights.noise_sum([9], [2.0]))
-    with pytest.raises(ValueError, match="squared is True with noise of low rank 1"):
-        weights.noise_sum([9], [2.0], 0, LowRank(1), squared=True)
 
 
 def test_more_spreads_than_rows_are_refused():

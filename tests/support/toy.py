@@ -56,11 +56,16 @@ class ToyWeights:
         factors: Sequence[float],
         network: int = 0,
         kind: Kind = GAUSSIAN,
-        squared: bool = False,
     ) -> np.ndarray:
         drawn = [low_rank_noise(seed, kind.rank) if isinstance(kind, LowRank) else noise(seed) for seed in seeds]
-        terms = [factor * (each**2 - 1 if squared else each) for factor, each in zip(factors, drawn, strict=True)]
+        terms = [factor * each for factor, each in zip(factors, drawn, strict=True)]
         return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
+
+    def noise_sums(
+        self, seeds: Sequence[int], factors: Sequence[float], square_factors: Sequence[float], network: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        squares = [factor * (noise(seed) ** 2 - 1) for seed, factor in zip(seeds, square_factors, strict=True)]
+        return self.noise_sum(seeds, factors), np.sum(squares, axis=0, dtype=np.float64).astype(np.float32)
 
 
 def observations(episode: Episode) -> np.ndarray:

@@ -11,36 +11,39 @@ constexpr int kThreads = 256;
 
 // A thread takes the four positions of a counter through all terms. Its sums are doubles as the CPU's are: most cards
 // are slow at those, but a generation has one sum and thousands of episodes.
-template <bool kSquared>
-__global__ void AddTerms(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t end,
-                         int64_t first_block, float* out) {
+template <bool kSquares>
+__global__ void AddTerms(const uint64_t* seeds, const float* weights, const float* square_weights, int64_t n,
+                         int64_t begin, int64_t end, int64_t first_block, float* out, float* squares) {
   const int64_t counter = begin / 4 + (first_block + blockIdx.x) * kThreads + threadIdx.x;
   if (4 * counter >= end) return;
-  double sum[4] = {};
+  double sum[4] = {}, square_sum[4] = {};
   for (int64_t term = 0; term < n; ++term) {
     const FourNormals normals = NormalsAt(__ldg(seeds + term), counter);
-    const double weight = __ldg(weights + term);
+    const double weight = __ldg(weights + term), square_weight = kSquares ? __ldg(square_weights + term) : 0.0f;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float z = normals.value[i];
-      sum[i] += weight * double{kSquared ? SquareTerm(z) : z};  // the product is exact, fused or not
+      sum[i] += weight * double{z};  // the product is exact, fused or not
+      if (kSquares) square_sum[i] += square_weight * double{SquareTerm(z)};
     }
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int64_t position = 4 * counter + i;
-    if (position >= begin && position < end) out[position - begin] = static_cast<float>(sum[i]);
+    if (position < begin || position >= end) continue;
+    out[position - begin] = static_cast<float>(sum[i]);
+    if (kSquares) squares[position - begin] = static_cast<float>(square_sum[i]);
   }
 }
 
 }  // namespace
 
-void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
-                      bool squared, float* out, device::Stream stream) {
+void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, const float* square_weights, int64_t n,
+                      int64_t begin, int64_t count, float* out, float* squares, device::Stream stream) {
   const int64_t end = begin + count, counters = (end + 3) / 4 - begin / 4;
   ForGrids((counters + kThreads - 1) / kThreads, 1, [&](int64_t first_block, unsigned blocks) {
-    Launch(squared ? AddTerms<true> : AddTerms<false>, blocks, kThreads, 0, stream, seeds, weights, n, begin, end,
-           first_block, out);
+    Launch(squares == nullptr ? AddTerms<false> : AddTerms<true>, blocks, kThreads, 0, stream, seeds, weights,
+           square_weights, n, begin, end, first_block, out, squares);
   });
 }
 

@@ -9,13 +9,12 @@
 
 namespace neuroevo::cuda {
 
-// out[i] = sum of weights [n] * noise of seeds [n] at position begin + i, for i in [0, count), or of the squares; all
-// on the device.
-void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
-                      bool squared, float* out, device::Stream stream);
+// SumNoise of n terms, all of whose arrays are on the device.
+void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, const float* square_weights, int64_t n,
+                      int64_t begin, int64_t count, float* out, float* squares, device::Stream stream);
 
-// SumNoise by the GPU that this thread uses. out: of the host.
-void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out, bool squared = false);
+// SumNoise by the GPU that this thread uses. out, squares: of the host.
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out, float* squares = nullptr);
 
 }  // namespace neuroevo::cuda
 

@@ -138,8 +138,10 @@ std::vector<double> UseSums() {
   NewThreads();
   const std::vector<uint64_t> seeds = {1, 2, 3};
   const std::vector<float> weights = {0.5f, 0.0f, -1.0f};
-  std::vector<float> noise(100);
-  Do([&] { return neuroevo_noise_sum(seeds.data(), weights.data(), 3, 5, 100, 1, noise.data()); });
+  std::vector<float> noise(200);
+  Do([&] {
+    return neuroevo_noise_sum(seeds.data(), weights.data(), 3, 5, 100, noise.data(), weights.data(), &noise[100]);
+  });
   std::vector<double> found(noise.begin(), noise.end());
   int64_t dimension = 8 * 3 + 8 + 3 * 8 + 3;
   std::vector<double> sums(dimension);

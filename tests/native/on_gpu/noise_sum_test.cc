@@ -14,12 +14,13 @@ namespace {
 
 NoiseTerms SomeTerms(int64_t n) {
   std::vector<uint64_t> seeds;
-  std::vector<float> weights;
+  std::vector<float> weights, square_weights;
   for (int64_t i = 0; i < n; ++i) {
     seeds.push_back(static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15u);
     weights.push_back(static_cast<float>(i % 7) - 2.7f);
+    square_weights.push_back(static_cast<float>(i % 5) - 1.3f);
   }
-  return NonZeroTerms(seeds.data(), weights.data(), n);
+  return NonZeroTerms(seeds.data(), weights.data(), square_weights.data(), n);
 }
 
 std::vector<uint32_t> Bits(const float* values, int64_t n) {
@@ -36,13 +37,14 @@ TEST(SumsHaveTheCpusBits) {
     const NoiseTerms terms = SomeTerms(n);
     for (int64_t begin : {int64_t{0}, int64_t{3}, (int64_t{1} << 40) + 6}) {
       for (int64_t count : {1, 2, 1023, 1024, 1025, 4099}) {
-        std::vector<float> expected(count), found(count + 8, 99.0f);
-        for (bool squared : {false, true}) {
-          SumNoise(terms, begin, count, &pool, expected.data(), squared);
-          cuda::SumNoise(terms, begin, count, found.data(), squared);
+        std::vector<float> expected(count), found(count + 8, 99.0f), expected_squares = expected, squares = found;
+        for (bool both : {false, true}) {
+          SumNoise(terms, begin, count, &pool, expected.data(), both ? expected_squares.data() : nullptr);
+          cuda::SumNoise(terms, begin, count, found.data(), both ? squares.data() : nullptr);
           CHECK_EQ(Bits(found.data(), count), Bits(expected.data(), count));
         }
-        for (int i = 0; i < 8; ++i) CHECK_EQ(found[count + i], 99.0f);
+        CHECK_EQ(Bits(squares.data(), count), Bits(expected_squares.data(), count));
+        for (int i = 0; i < 8; ++i) CHECK_EQ(found[count + i], 99.0f), CHECK_EQ(squares[count + i], 99.0f);
       }
     }
   }
@@ -51,15 +53,16 @@ TEST(SumsHaveTheCpusBits) {
 
 TEST(TheCInterfaceGivesTheSumOrTheMessage) {
   const NoiseTerms terms = SomeTerms(5);
-  std::vector<float> expected(77), found(77);
-  for (int squared : {0, 1}) {
-    CHECK_EQ(neuroevo_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, squared, expected.data()), 0);
-    CHECK_EQ(neuroevo_cuda_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, squared, found.data()), 0);
-    CHECK_EQ(Bits(found.data(), 77), Bits(expected.data(), 77));
-  }
+  std::vector<float> expected(77), found(77), expected_squares(77), squares(77);
+  const uint64_t* seeds = terms.seeds.data();
+  const float *given = terms.weights.data(), *square_weights = terms.square_weights.data();
+  CHECK_EQ(neuroevo_noise_sum(seeds, given, 5, 2, 77, expected.data(), square_weights, expected_squares.data()), 0);
+  CHECK_EQ(neuroevo_cuda_noise_sum(seeds, given, 5, 2, 77, found.data(), square_weights, squares.data()), 0);
+  CHECK_EQ(Bits(found.data(), 77), Bits(expected.data(), 77));
+  CHECK_EQ(Bits(squares.data(), 77), Bits(expected_squares.data(), 77));
   const float weights[] = {1.0f, std::nanf("")};
-  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 2, 0, 77, 0, found.data()) != 0);
+  CHECK(neuroevo_cuda_noise_sum(seeds, weights, 2, 0, 77, found.data(), nullptr, nullptr) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()), "weight 1 is nan, expected a finite number");
-  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 1, 0, -1, 0, found.data()) != 0);
+  CHECK(neuroevo_cuda_noise_sum(seeds, weights, 1, 0, -1, found.data(), nullptr, nullptr) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()).find("-1 positions from 0 on"), 0);
 }

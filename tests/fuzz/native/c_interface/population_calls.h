@@ -176,9 +176,12 @@ inline void Sum(Arguments* in) {
   const auto weights = in->Floats(n);
   if (in->Chance(50)) {
     const int64_t room = in->Below(40), begin = in->Index(100);
-    auto out = in->Room<float>(room);
+    auto out = in->Room<float>(room), squares = in->Room<float>(room);
+    const auto square_weights = in->Floats(n);
     const int64_t count = in->Told(room);
-    Succeeded(neuroevo_noise_sum(seeds.get(), weights.get(), told, begin, count, in->Below(2), out.get()));
+    const bool both = in->Chance(50);
+    Succeeded(neuroevo_noise_sum(seeds.get(), weights.get(), told, begin, count, out.get(),
+                                 both ? square_weights.get() : nullptr, both ? squares.get() : nullptr));
     return;
   }
   const char* text = in->OneOf(Texts());
