@@ -3,10 +3,10 @@
     python -m experiments.benchmarks [--only SECTION] [--task TASK] [--game GAME] [--envs N] [--seconds S]
         [--rounds N] [--threads T] [--json FILE]
 
-Sections: limits, emulator, env, vector, mujoco, forward, rollout, recurrent, low_rank, changes, layout, engines,
-generation, memory, cluster, sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch)
-live in build/peers, which `make bench` makes; evosax is in the package's own extra `compare`. Close other programs:
-what they take is taken from some rounds and not from others.
+Sections: limits, emulator, env, vector, mujoco, forward, rollout, recurrent, low_rank, updates, changes, layout,
+engines, generation, memory, cluster, sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium,
+PyTorch) live in build/peers, which `make bench` makes; evosax is in the package's own extra `compare`. Close other
+programs: what they take is taken from some rounds and not from others.
 """
 
 from __future__ import annotations

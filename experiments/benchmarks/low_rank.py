@@ -1,4 +1,4 @@
-"""The section `low_rank`: members of one center, as low_rank_es plays them, and a generation's update."""
+"""The section `low_rank`: members of one center, as low_rank_es plays them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,15 @@ from experiments.benchmarks.programs import in_turns, median_ratio, ours, peer
 PEER_WAYS = {"torch": ("grouped", "unfold", "vmap", "threads"), "jax": ("vmap", "patches")}
 _IN_FLIGHT = 64
 _EMULATORS = ("neuroevo", "ale")
-_POPULATION = 5000
 _console = Console(width=120, highlight=False)
 
 
 def low_rank(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """LargeModel on Frostbite, 64 members of one center at once, and the update of 5,000 of them.
+    """LargeModel on Frostbite, 64 members of one center at once.
 
     Beside it one network in all slots, environments alone, and PyTorch and JAX with EnvPool, in the same rounds; with
-    ALE's chips, too, which take twice as long. An update beside that of full rank.
+    ALE's chips, too, which take twice as long.
     """
-    return {"rollout": _rollouts(seconds, rounds, threads), "update": _updates(rounds, threads)}
-
-
-def _rollouts(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     slots = max(1, _IN_FLIGHT // threads)
     peers = [(library, way) for library, ways in PEER_WAYS.items() for way in ways]
     common = {"game": "frostbite", "network": "large_model", "threads": threads}
@@ -62,24 +57,4 @@ def _rollouts(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     result["of_random"] = median_ratio(found["low_rank", "neuroevo"], found["random", "neuroevo"])
     _console.print(table)
     print(f"low rank is {result['of_random']:.2f} times as fast as a different network in every slot")
-    return result
-
-
-def _updates(rounds: int, threads: int) -> dict[str, Any]:
-    table = Table("algorithm", "seconds", "memory, MB", title=f"an update of LargeModel by {_POPULATION:,} members")
-    with ExitStack() as stack:
-        programs = {
-            name: stack.enter_context(ours("update", algorithm=name, population=_POPULATION, threads=threads))
-            for name in ("low_rank_es", "es")
-        }
-        found = in_turns({name: lambda each=each: each.measure(0) for name, each in programs.items()}, min(rounds, 3))
-    result: dict[str, Any] = {}
-    for name, rows in found.items():
-        row = {key: statistics.median(each[key] for each in rows) for key in ("seconds", "memory_mb")}
-        result[name] = row
-        table.add_row(name, f"{row['seconds']:.2f}", f"{row['memory_mb']:,.0f}")
-    seconds = {name: [each["seconds"] for each in rows] for name, rows in found.items()}
-    result["ratio"] = median_ratio(seconds["es"], seconds["low_rank_es"])
-    _console.print(table)
-    print(f"low rank takes 1 / {result['ratio']:.1f} of the time")
     return result

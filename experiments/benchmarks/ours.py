@@ -110,18 +110,21 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
 
 
 def update(algorithm: str, population: int, threads: int) -> Callable[[float], dict[str, Any]]:
-    """An update of LargeModel by evolution strategies: its seconds, and by how much the process grows in it."""
+    """An algorithm's second update of LargeModel: its seconds, and by how much the process has grown."""
     from neuroevo.algorithms.base import Played
     from neuroevo.algorithms.registry import ALGORITHMS
     from neuroevo.native import library
     from neuroevo.native.weights import NativeWeights
 
     library.set_threads(threads)
-    found = ALGORITHMS[algorithm](population=population)
+    found = ALGORITHMS[algorithm](population=population)  # whose first state lacks moments and standard deviations
     weights = NativeWeights([_text("large_model", 18)])
+    fitness, before = np.random.default_rng(0).standard_normal(population), rates.resident_mb()
     state = found.init(0)
-    genomes, fitness = found.ask(state, weights), np.random.default_rng(0).standard_normal(population)
-    before = rates.resident_mb()
+    told = found.tell(state, Played(found.ask(state, weights), fitness), weights)
+    candidates = found.candidates(told)
+    state = found.tell_validation(told, Played(candidates, fitness[: len(candidates)]))
+    genomes = found.ask(state, weights)
 
     def measure(_: float) -> dict[str, Any]:
         began = time.perf_counter()

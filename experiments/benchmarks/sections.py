@@ -23,6 +23,7 @@ from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.benchmarks.recurrent import recurrent
 from experiments.benchmarks.sharing import sharing
+from experiments.benchmarks.updates import updates
 from experiments.benchmarks.vector import vector
 
 STEPPING_PEERS = ("envpool", "envpool_async", "alevec")
@@ -270,6 +271,7 @@ SECTIONS = {
     "rollout": rollout,
     "recurrent": recurrent,
     "low_rank": low_rank,
+    "updates": updates,
     "changes": changes,
     "layout": layout,
     "engines": engines,

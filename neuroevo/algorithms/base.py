@@ -22,7 +22,7 @@ import numpy as np
 
 from neuroevo.core.archive import Archive
 from neuroevo.core.arrays import Checked, check_counts
-from neuroevo.core.behavior import Behavior
+from neuroevo.core.behavior import Behavior, Measure
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
@@ -102,6 +102,17 @@ class Algorithm(ABC):
     def state_layout(self) -> Hashable:
         """What determines the layout of states besides `behavior` and the layout of the first one: a fork keeps it."""
         return None
+
+    def on_measures(self, measures: Sequence[Measure]) -> Algorithm:
+        """Return the algorithm for an environment; by default itself.
+
+        Args:
+            measures: What a sample of a behavior consists of in that environment.
+
+        Raises:
+            ConfigError: The settings are for other behaviors.
+        """
+        return self
 
     @abstractmethod
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:

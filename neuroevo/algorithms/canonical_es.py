@@ -1,8 +1,7 @@
 """Canonical evolution strategies (Chrabaszcz, Loshchilov and Hutter 2018, https://arxiv.org/abs/1802.08842).
 
 A (mu, lambda) strategy: the center moves by the weighted mean of the noise of the mu best of lambda offspring, without
-an optimizer. The standard deviation of the noise follows cumulative step-size adaptation (Hansen and Ostermeier 2001,
-https://doi.org/10.1162/106365601750190398): it grows while steps of generations point the same way.
+an optimizer. Cumulative step-size adaptation (cumulation.py) changes the standard deviation of the noise.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ import numpy as np
 
 from neuroevo.algorithms.ascent import CenterSearch, CenterState, noise_seeds
 from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.cumulation import StepSize
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
-from neuroevo.core.arrays import check_array, norm
+from neuroevo.core.arrays import check_array
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -102,11 +102,6 @@ class CanonicalES(CenterSearch):
         """
         if not self.adapt_sigma:
             return self._sigma(state), None
-        n = len(mean)
-        rate = (mass + 2) / (n + mass + 5)
-        damping = 1 + rate + 2 * max(0.0, math.sqrt((mass - 1) / (n + 1)) - 1)
-        expected = math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))  # length of standard normal noise
-        path = np.zeros(n, np.float32) if state.path is None else state.path
-        path = np.float32(1 - rate) * path + np.float32(math.sqrt(rate * (2 - rate) * mass)) * mean
-        sigma = self._sigma(state) * math.exp(rate / damping * (norm(path) / expected - 1))
-        return float(np.float32(sigma)), path
+        rule = StepSize(len(mean), mass, (mass + 2) / (len(mean) + mass + 5))
+        path = rule.path(state.path, mean)
+        return float(np.float32(self._sigma(state) * rule.factor(path))), path

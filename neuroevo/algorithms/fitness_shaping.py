@@ -39,22 +39,26 @@ def centered_ranks(returns: np.ndarray) -> np.ndarray:
 
 
 def rank_weights(fitness: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Give each genome the weight of its rank.
+    """Give each genome the weight of its rank, as by_rank(); weights below 0 count as 0, and the sum is 1."""
+    weights = np.maximum(weights, 0.0)
+    return by_rank(fitness, weights / weights.sum())
 
-    Equal fitness shares the mean weight of its ranks.
+
+def by_rank(fitness: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Give each genome the value of its rank.
+
+    Equal fitness shares the mean value of its ranks.
 
     Args:
         fitness: Finite numbers, [N].
-        weights: Weights from the best rank to the worst, [N]; those below 0 count as 0.
+        values: Values from the best rank to the worst, [N].
 
     Returns:
-        The weight of each genome, float64 [N]; their sum is 1.
+        The value of each genome, float64 [N].
     """
-    weights = np.maximum(weights, 0.0)
-    weights = weights / weights.sum()
     order = np.argsort(-fitness, kind="stable")
     _, group = np.unique(-fitness[order], return_inverse=True)
-    shared = np.bincount(group, weights) / np.bincount(group)
+    shared = np.bincount(group, values) / np.bincount(group)
     found = np.empty(len(fitness))
     found[order] = shared[group]
     return found

@@ -1,7 +1,8 @@
 """The genetic algorithm of Such et al. 2017 (https://arxiv.org/abs/1712.06567, algorithm 1).
 
 Truncation selection, mutation by additive Gaussian noise, no crossover, and an elite chosen by validation episodes.
-What does not depend on how parents are selected is in TruncationGA, which GA-NS (ga_ns.py) shares.
+What does not depend on how parents are selected is in TruncationGA, which GA-NS (ga_ns.py) shares. Beyond that paper,
+parents may play again beside their offspring, be selected by tournaments, and pass on a mutation power of their own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.base import Algorithm, Played, State
@@ -18,8 +20,8 @@ from neuroevo.algorithms.selection import finite, known_elite, pick_candidates, 
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import Problem, refuse
-from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
-from neuroevo.core.settings import Count, settings
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, draw_uniforms
+from neuroevo.core.settings import Count, CountOrZero, settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,43 @@ class TruncationGA(Algorithm):
 class GA(TruncationGA):
     """Genetic algorithm with truncation selection."""
 
+    elites: CountOrZero = 0
+    """How many of the parents, the best ones, are in the next population, too: unchanged, and they play again, so that
+    one that was only lucky does not stay a parent."""
+    tournament: Count = 1
+    """How many parents are drawn for each offspring, of which the best becomes its parent; 1: any. With parents =
+    population, more than 1 is tournament selection in place of truncation."""
+    sigma_factor: Annotated[float, Field(ge=1, le=10)] = 1.0
+    """Above 1, sigma adapts itself: an offspring's sigma is that of its parent times a number between 1 / sigma_factor
+    and sigma_factor, whose logarithm is uniform; the setting sigma is that of the first offspring."""
+
     state_type = GAState
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.elites > min(self.parents, self.population - 1):
+            most = min(self.parents, self.population - 1)
+            expected = f"expected at most {most}, as there are {self.parents} parents and {self.population} genomes"
+            refuse([Problem("elites", expected, self.elites)])
+
+    def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
+        """Return the elites and mutations of the parents or, without parents (generation 0), fresh genomes."""
+        if not state.parents:
+            return super().ask(state, weights)
+        elites, of = state.parents[: self.elites], self.tournament
+        count = self.population - len(elites)
+        drawn = draw_indices(count * of, len(state.parents), state.seed, state.generation, Purpose.PARENTS)
+        parents = [state.parents[min(drawn[of * i : of * (i + 1)])] for i in range(count)]  # the best come first
+        noise = draw_seeds(count, state.seed, state.generation, Purpose.MUTATIONS)
+        sigmas = [scale_at(self.sigma, state)] * count
+        if self.sigma_factor > 1:
+            powers = 2 * draw_uniforms(count, state.seed, state.generation, Purpose.SIGMAS) - 1
+            inherited = [_sigma(parent, sigma) for parent, sigma in zip(parents, sigmas, strict=True)]
+            sigmas = [
+                float(np.float32(sigma * self.sigma_factor**x)) for sigma, x in zip(inherited, powers, strict=True)
+            ]
+        of_offspring = zip(parents, noise, sigmas, strict=True)
+        return [*elites, *(parent.child(seed, sigma) for parent, seed, sigma in of_offspring)]
 
     def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
         """Select the fittest as parents and as candidates; the previous elite is the first candidate."""
@@ -121,5 +159,13 @@ class GA(TruncationGA):
         return GAState(state.seed, parents, elite, generation=state.generation + 1, steps=steps)
 
     def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
-        """Return the sigma of the generation's offspring."""
-        return {"sigma": shortest(scale_at(self.sigma, before))}
+        """Return the sigma of the generation's offspring or, where it adapts itself, the mean of the new parents'."""
+        sigma = scale_at(self.sigma, before)
+        if self.sigma_factor > 1:
+            sigma = float(np.mean([_sigma(parent, sigma) for parent in after.parents]))
+        return {"sigma": shortest(sigma)}
+
+
+def _sigma(genome: Genome, first: float) -> float:
+    """Return the sigma of a genome's last mutation, or `first` if it has none."""
+    return first if genome.mutation is None else abs(genome.mutation.scale)

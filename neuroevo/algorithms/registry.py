@@ -10,13 +10,17 @@ from pydantic.dataclasses import is_pydantic_dataclass
 from neuroevo.algorithms.ars import ARS
 from neuroevo.algorithms.base import Algorithm, State
 from neuroevo.algorithms.canonical_es import CanonicalES
+from neuroevo.algorithms.cma_es import CMAES
 from neuroevo.algorithms.es import ES
+from neuroevo.algorithms.evosax import PREFIX, evosax_algorithm
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
 from neuroevo.algorithms.low_rank_es import LowRankES
+from neuroevo.algorithms.map_elites import MAPElites
 from neuroevo.algorithms.ns_es import NSES, NSRAES, NSRES
 from neuroevo.algorithms.pgpe import PGPE
 from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.algorithms.sep_cma_es import SepCMAES
 from neuroevo.algorithms.snes import SNES
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
@@ -25,17 +29,24 @@ from neuroevo.core.user_module import imported, names
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "ars": ARS,
     "canonical_es": CanonicalES,
+    "cma_es": CMAES,
     "es": ES,
     "ga": GA,
     "ga_ns": GANS,
     "low_rank_es": LowRankES,
+    "map_elites": MAPElites,
     "ns_es": NSES,
     "nsr_es": NSRES,
     "nsra_es": NSRAES,
     "pgpe": PGPE,
     "random_search": RandomSearch,
+    "sep_cma_es": SepCMAES,
     "snes": SNES,
 }
+
+
+NAMES = f"{', '.join(ALGORITHMS)}, {PREFIX}NAME, or module:class of your own"
+"""What a configuration may name, for messages."""
 
 
 def find_algorithm(name: object) -> type[Algorithm]:
@@ -53,10 +64,12 @@ def find_algorithm(name: object) -> type[Algorithm]:
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
     try:
+        if isinstance(name, str) and name.startswith(PREFIX):
+            return evosax_algorithm(name.removeprefix(PREFIX))
         if isinstance(name, str) and ":" in name:
             return _own(name)
         hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
-        raise UserError(f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own{hint}")
+        raise UserError(f"expected one of {NAMES}{hint}")
     except UserError as error:
         raise ConfigError([Problem("algorithm.name", str(error), name)]) from error.__cause__
 

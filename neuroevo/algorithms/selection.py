@@ -67,7 +67,7 @@ def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, 
     Raises:
         ValueError: A fitness is not finite.
     """
-    best = [genomes[i] for i in ranking(finite(fitness, len(genomes)))]
+    best = [genomes[i] for i in ranking(finite(fitness, len(genomes))) if genomes[i] != elite]
     return best[:count] if elite is None else [elite, *best[: count - 1]]
 
 

@@ -33,16 +33,20 @@ def plot(
         str | None,
         typer.Option("--y", metavar="NAME", help="A column of metrics.csv [default: the elites' returns]."),
     ] = None,
+    behaviors: Annotated[
+        bool, typer.Option("--map", help="Draw the highest fitness by behavior instead, a map for each run.")
+    ] = False,
     force: Force = False,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Draw learning curves: of one run, or of several beside each other.
+    """Draw learning curves, of one run or of several beside each other, or maps of behaviors.
 
     Runs that differ by their seed alone become one line, the mean, with its 95% confidence interval. An environment has
     a panel of its own.
     """
     with reported_errors(debug):
+        from neuroevo.analysis.behavior_maps import plot_maps
         from neuroevo.analysis.curves import figure_bytes
         from neuroevo.analysis.run_plots import plot as draw
         from neuroevo.runs.paths import runs_in
@@ -53,7 +57,11 @@ def plot(
         if kind not in _KINDS:
             raise UserError(f"--out {out}: expected a name that ends in {', '.join(f'.{each}' for each in _KINDS)}")
         folders = list(dict.fromkeys(chain.from_iterable(runs_in(each.resolve()) for each in runs)))
-        figure = draw([RunReader(each, trust=trust) for each in folders], x, column)
+        readers = [RunReader(each, trust=trust) for each in folders]
+        if behaviors and column is not None:
+            raise UserError(f"--y {column}: expected none with --map")
+        figure = plot_maps(readers) if behaviors else draw(readers, x, column)
         with written_aside(out, force) as aside:
             aside.write_bytes(figure_bytes(figure, kind))
-        print(f"wrote {out}: {len(folders)} run{'' if len(folders) == 1 else 's'} against {x}", flush=True)
+        what = "by behavior" if behaviors else f"against {x}"
+        print(f"wrote {out}: {len(folders)} run{'' if len(folders) == 1 else 's'} {what}", flush=True)

@@ -105,9 +105,16 @@ def _check(given: Translation, source: str) -> Config:
     if not kind.materialized and "network" in made and made["network"].dtype != "float32":
         reason = f"mutations of {kind}, which {algorithm_name} makes, are for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
-    if environment is not None and "algorithm" in made and made["algorithm"].behavior and not environment.measures:
-        reason = f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"
-        found.append(Problem("algorithm.name", reason, algorithm_name))
+    if environment is not None and "algorithm" in made and made["algorithm"].behavior:
+        try:
+            made["algorithm"] = made["algorithm"].on_measures(environment.measures)
+        except ConfigError as error:
+            found += [replace(problem, key=f"algorithm.{problem.key}") for problem in error.problems]
+        if not environment.measures:
+            reason = (
+                f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"
+            )
+            found.append(Problem("algorithm.name", reason, algorithm_name))
     found = [problem.renamed(given.names) for problem in found]
     reported = {problem.key for problem in given.problems}
     problems = given.problems + [problem for problem in found if problem.key not in reported]

@@ -7,7 +7,7 @@ name = "frostbite"
 name = "large_model"
 
 [algorithm]
-name = "ga"            # or module:class of your own; the other keys are its own fields, see neuroevo/algorithms/
+name = "ga"            # or evosax:NAME, or module:class of your own; the other keys are its own fields
 
 [training]
 total_steps = 250e6      # at least one of total_steps, generations and minutes

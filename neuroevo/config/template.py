@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from neuroevo.algorithms.registry import ALGORITHMS
+from neuroevo.algorithms.registry import NAMES
 from neuroevo.config.load import make_config
 from neuroevo.config.schema import SECTIONS, Config
 from neuroevo.config.sources import apply
@@ -53,7 +53,7 @@ def documented(config: Config) -> str:
         settings, table = getattr(config, name), tables.get(name, {})
         own = [f"[{name}]"]
         if name == "algorithm":
-            known = f"# One of {', '.join(ALGORITHMS)}, or module:class of your own; the other keys are its own."
+            known = f"# One of {NAMES}; the other keys are its own."
             own += [known, f"name = {inline(table['name'])}"]
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])

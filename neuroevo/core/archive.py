@@ -43,18 +43,18 @@ class Grid:
                 raise ValueError(f"axis {axis} of a grid has {count} cells from {low} to {high}, expected low < high")
 
     def cells(self, behaviors: np.ndarray) -> np.ndarray:
-        """Return the index of each behavior's cell, in row-major order.
+        """Return the indices of each behavior's cell along the dimensions.
 
         Args:
             behaviors: Numbers, [N, B]. One that is out of bounds is in the nearest cell.
 
         Returns:
-            int64 [N], in [0, product of shape); -1 where a behavior has a NaN.
+            int64 [N, B], each in [0, shape); -1 where a behavior has a NaN.
         """
         low, high, shape = (np.array(each) for each in (self.low, self.high, self.shape))
-        unknown = np.isnan(behaviors).any(axis=1)
+        unknown = np.isnan(behaviors).any(axis=1, keepdims=True)
         places = np.clip(np.floor((behaviors - low) / (high - low) * shape), 0, shape - 1)
-        return np.where(unknown, -1, np.ravel_multi_index(np.nan_to_num(places).astype(np.int64).T, self.shape))
+        return np.where(unknown, -1, np.nan_to_num(places).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,9 @@ class Archive(Checked):
             behaviors = np.concatenate([self.behaviors, behaviors])
             genomes, fitness = (*self.genomes, *genomes), np.concatenate([self.fitness, fitness])
         cells = grid.cells(behaviors)
-        order = np.lexsort((-fitness, cells))  # stable
-        found, first = np.unique(cells[order], return_index=True)
-        kept = order[first[found >= 0]]
+        order = np.argsort(-fitness, kind="stable")
+        found, first = np.unique(cells[order], axis=0, return_index=True)
+        kept = order[first[found[:, 0] >= 0]]
         return Archive(behaviors[kept], tuple(genomes[i] for i in kept), fitness[kept]) if len(kept) else self
 
     def check_state(self) -> None:

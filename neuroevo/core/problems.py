@@ -119,8 +119,9 @@ def inline(value: Any) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word closest to `word`, or None if no known word is close."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return near[0] if near else None
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(word.lower(), list(by_lower), n=1)
+    return by_lower[near[0]] if near else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     PAIRS = 3  # noise seeds of antithetic pairs
     CENTERS = 4  # which member of a meta-population moves
     ARCHIVE = 5  # which behaviors enter the archive
+    SIGMAS = 6  # changes of self-adaptive mutation powers
     POPULATION_EPISODES = 10
     VALIDATION_EPISODES = 11
     TEST_EPISODES = 12

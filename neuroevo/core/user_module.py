@@ -24,6 +24,7 @@ from types import CodeType, ModuleType
 from neuroevo.core.errors import UserError
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
+EVOSAX = "evosax"
 KEPT = "own"  # the folder in a run's folder with the source of the user's modules
 _may: ContextVar[Collection[str] | None] = ContextVar("modules that may be imported", default=None)  # None: all
 # Files through which the way to the user's code leads.
@@ -35,8 +36,13 @@ _NOT_THEIRS = (
 
 
 def names(text: str) -> tuple[str, str] | None:
-    """Split "module:name" into the module and the name in it; return None if the text has another form."""
+    """Split "module:name" into the module and the name in it; return None if the text has another form.
+
+    None is also what "evosax:NAME" gives, a strategy that this package wraps.
+    """
     module, _, name = text.partition(":")
+    if module == EVOSAX:
+        return None
     return (module, name) if all(part.isidentifier() for part in (*module.split("."), name)) else None
 
 

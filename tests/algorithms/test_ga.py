@@ -1,6 +1,7 @@
 """The GA and random search: selection, elite and offspring."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
 from neuroevo.training.loop import train
-from tests.support.toy import ToyEvaluator
+from tests.support.toy import TARGET, ToyEvaluator, theta
 
 SCALE = float(np.float32(0.002))
 
@@ -88,6 +89,65 @@ def test_a_population_smaller_than_the_candidates():
     assert len(candidates) == 3
     _, _, candidates = told(ga, first, [0, 1, 2], [1, 2, 3, 4])
     assert len(candidates) == 4
+
+
+def test_elites_play_again_and_may_lose_their_place():
+    ga = GA(population=6, parents=3, validation_candidates=3, elites=2)
+    first, genomes, _ = told(ga, ga.init(0), [0, 1, 2, 3, 4, 5], [9, 8, 7])
+    second, again, candidates = told(ga, first, [5, 0, 1, 2, 3, 4], [9, 8, 7])
+    assert again[:2] == [genomes[5], genomes[4]] and all(genome.depth == 1 for genome in again[2:])
+    assert candidates == [genomes[5], again[5], again[4]]  # the elite is among them once
+    assert second.parents == (genomes[5], again[5], again[4])
+    third, population, _ = told(ga, second, [0, 1, 2, 3, 4, 5], [0, 8, 7])
+    assert population[:2] == [genomes[5], again[5]] and genomes[5] not in third.parents
+    with pytest.raises(ValueError, match="elites = 4: expected at most 3, as there are 3 parents and 6 genomes"):
+        GA(population=6, parents=3, elites=4)
+    with pytest.raises(ValueError, match="elites = 6: expected at most 5, as there are 6 parents and 6 genomes"):
+        GA(population=6, parents=6, elites=6)
+
+
+def test_tournaments_favor_the_best_parents():
+    """The k-th best of T is the best of n draws with the probability ((T - k)**n - (T - k - 1)**n) / T**n."""
+    population, t, n = 4000, 5, 3
+    ga = GA(population=population, parents=t, tournament=n)
+    state, _, _ = told(ga, ga.init(3), np.arange(float(population)), [0.0] * 10)
+    children = ga.ask(state)
+    found = np.array([sum(child.parent == parent for child in children) for parent in state.parents])
+    k = np.arange(t)
+    expected = population * ((t - k) ** n - (t - k - 1) ** n) / t**n
+    assert np.all(np.abs(found - expected) < 5 * np.sqrt(expected))
+    assert GA(population=500, parents=5, tournament=1).ask(state) == GA(population=500, parents=5).ask(state)
+
+
+def test_sigma_adapts_itself():
+    ga = GA(population=600, parents=4, sigma=0.1, sigma_factor=2.0)
+    first, _, _ = told(ga, ga.init(0), np.arange(600.0), [0.0] * 10)
+    children = ga.ask(first)
+    powers = np.log2([child.mutation.scale / 0.1 for child in children])
+    assert powers.min() > -1.001 and powers.max() < 1.001
+    assert abs(powers.mean()) < 5 / np.sqrt(3 * 600) and abs(powers.var() - 1 / 3) < 0.07
+    assert all(np.float32(child.mutation.scale) == child.mutation.scale for child in children)
+    second, _, _ = told(ga, first, powers, [0.0] * 10)  # as if larger steps were better
+    grandchildren = ga.ask(second)
+    for child in grandchildren:
+        inherited = child.parent.mutation.scale if child.parent.mutation else 0.1
+        assert 0.499 < child.mutation.scale / inherited < 2.001
+    assert ga.metrics(first, second)["sigma"] > 0.15
+    assert ga.metrics(second, second)["sigma"] == pytest.approx(
+        np.mean([parent.mutation.scale if parent.mutation else 0.1 for parent in second.parents])
+    )
+
+
+def test_self_adaptive_sigma_shrinks_near_an_optimum():
+    training = Training(seed=1, generations=60, validation_episodes=3, test_episodes=0)
+    options = {"population": 60, "parents": 6, "sigma": 1.0, "validation_candidates": 4}
+
+    def last(ga):
+        state, _ = list(train(ga, ToyEvaluator(), training))[-1]
+        return state.algorithm
+
+    adapted, fixed = last(GA(**options, sigma_factor=2.0)), last(GA(**options))
+    assert np.linalg.norm(theta(adapted.elite) - TARGET) < 0.3 * np.linalg.norm(theta(fixed.elite) - TARGET)
 
 
 def test_random_search_is_fresh_and_keeps_its_elite():

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 NAME = "experiments.examples.cma_es:CMAES"
 TABLE = {"name": NAME, "population": 8}
 WEIGHTS = ToyWeights()
-EXPECTED = f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own"
+EXPECTED = f"expected one of {', '.join(ALGORITHMS)}, evosax:NAME, or module:class of your own"
 
 
 def fitness_of(genomes):
@@ -335,7 +335,7 @@ def folder(tmp_path, monkeypatch):
         (":A", "expected module:class, such as experiments.examples.cma_es:CMAES"),
         ("a:b:c", "expected module:class, such as experiments.examples.cma_es:CMAES"),
         ("../a:B", "expected module:class, such as experiments.examples.cma_es:CMAES"),
-        ("CMAES", EXPECTED),
+        ("CMAES", f"{EXPECTED}; did you mean cma_es?"),
         ("gaa", EXPECTED + "; did you mean ga?"),
         ([1], EXPECTED),
     ],

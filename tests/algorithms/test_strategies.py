@@ -1,4 +1,4 @@
-"""ARS, canonical ES, PGPE, SNES and NSRA-ES beside evosax or float64, given the same noise, and on known optima."""
+"""Strategies beside evosax, cmaes or float64, given the same noise, and on known optima."""
 
 from dataclasses import replace
 
@@ -9,11 +9,14 @@ from scipy.stats import rankdata
 from neuroevo.algorithms.ars import ARS
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.canonical_es import CanonicalES
+from neuroevo.algorithms.cma_es import CMAES
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.ns_es import NSRAES
 from neuroevo.algorithms.optimizers import SGD, ClipUp
 from neuroevo.algorithms.pgpe import PGPE
+from neuroevo.algorithms.sep_cma_es import SepCMAES
 from neuroevo.algorithms.snes import SNES, _exp
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome, Scaled
 from neuroevo.core.state_codec import decode, encode
 from neuroevo.native.weights import NativeWeights
@@ -146,10 +149,66 @@ def test_canonical_es_is_float64s():
     assert last.sigma == np.float32(0.3) and last.path is None
 
 
+@pytest.mark.parametrize("fitness_of", [sphere, rosenbrock])
+@pytest.mark.parametrize("kind", [CMAES, SepCMAES])
+def test_cma_es_goes_as_cmaes_does(kind, fitness_of):
+    """The library is told our populations; what it keeps to itself is compared as it pickles it."""
+    cmaes = pytest.importorskip("cmaes")
+    theirs = (cmaes.CMA if kind is CMAES else cmaes.SepCMA)(
+        START.root.vector.astype(np.float64), 0.3, population_size=20
+    )
+    for _, genomes, fitness, after in generations(kind(population=20, sigma=0.3), fitness_of, 60):
+        theirs.tell(
+            [(WEIGHTS.theta(genome).astype(np.float64), -value) for genome, value in zip(genomes, fitness, strict=True)]
+        )
+        known = vars(theirs)
+        np.testing.assert_allclose(after.center.root.vector, theirs.mean, rtol=1e-3, atol=1e-4)
+        assert after.sigma == pytest.approx(known["_sigma"], rel=1e-3)
+        covariance = after.covariance if kind is CMAES else np.square(after.spread)
+        np.testing.assert_allclose(covariance, known["_C"], rtol=5e-3, atol=1e-3)
+        np.testing.assert_allclose(after.covariance_path, known["_pc"], rtol=5e-3, atol=1e-3)
+
+
+def test_cma_es_learns_what_is_correlated():
+    """An ellipsoid along the diagonals: its axes become those of the distribution."""
+    rng = np.random.default_rng(0)
+    basis, _ = np.linalg.qr(rng.standard_normal((D, D)))
+    scales = 10.0 ** np.linspace(0, 2, D)
+
+    def ellipsoid(theta):
+        return -float(np.sum(scales * np.square(basis.T @ (np.asarray(theta, np.float64) - 0.5))))
+
+    *_, (_, _, _, last) = generations(CMAES(population=20, sigma=0.3), ellipsoid, 500)
+    assert ellipsoid(last.center.root.vector) > -1e-5 > best_of(SepCMAES(population=20, sigma=0.3), ellipsoid, 500)
+    along = np.einsum("ij,ij->j", basis, last.covariance @ basis) * scales
+    assert along.max() / along.min() < 10 < scales.max() / scales.min()
+
+
+def test_cma_es_refuses_large_networks():
+    weights = NativeWeights(["input float32 100; dense 50 0.1"])
+    with pytest.raises(UserError, match="the network has 5,050 weights, expected at most 5,000 for cma_es"):
+        CMAES().ask(CMAES().init(3), weights)
+    assert len(SepCMAES().ask(SepCMAES().init(3), weights)) == 4 + int(3 * np.log(5050))
+
+
+def test_states_of_cma_es_are_checked():
+    *_, (_, _, _, last) = generations(CMAES(population=6), sphere, 1)
+    for changes, message in (
+        ({"lengths": -last.lengths}, "lengths have numbers that are not above 0"),
+        ({"path": None}, "some of sigma, paths and matrices are missing"),
+        ({"covariance": np.eye(3)}, r"the covariance is float64 \[3, 3\], expected float64 \[40, 40\]"),
+        ({"sigma": -1.0}, "sigma is -1.0, expected a positive number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replace(last, **changes).check_state()
+
+
 STRATEGIES = {
     "ars": ARS(population=40, sigma=0.05, learning_rate=0.05, top_directions=10),
     "canonical_es": CanonicalES(population=40, parents=10, sigma=0.3),
+    "cma_es": CMAES(population=20, sigma=0.3),
     "pgpe": PGPE(population=40, sigma=0.1, optimizer=ClipUp(learning_rate=0.04)),
+    "sep_cma_es": SepCMAES(population=40, sigma=0.3),
     "snes": SNES(population=40, sigma=0.3),
 }
 
@@ -166,7 +225,7 @@ def test_nothing_is_learned_from_equal_returns(name):
     ((_, genomes, _, after),) = generations(STRATEGIES[name], lambda theta: 2.0, 1)
     moved = after.center.root.vector - START.root.vector
     mean = np.mean([WEIGHTS.theta(genome) for genome in genomes], axis=0) - START.root.vector
-    np.testing.assert_allclose(moved, mean if name == "canonical_es" else 0.0, atol=1e-5)
+    np.testing.assert_allclose(moved, mean if name in ("canonical_es", "cma_es", "sep_cma_es") else 0.0, atol=1e-5)
 
 
 def test_a_population_grows_where_episodes_are_short():

@@ -1,6 +1,7 @@
 """Configurations: what is accepted, every message, overrides and the round trip through TOML."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -61,8 +62,8 @@ def test_the_papers_files():
 
 
 SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints, cluster, logging)"
-KNOWN = ", ".join(ALGORITHMS)
-GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validation_candidates)'
+KNOWN = f"{', '.join(ALGORITHMS)}, evosax:NAME"
+GA_KEYS = f'(keys of [algorithm] with name = "ga": {", ".join(["name", *(each.name for each in fields(GA))])})'
 
 
 def test_every_problem_at_once():

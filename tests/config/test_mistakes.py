@@ -142,7 +142,11 @@ def test_a_wrong_value_of_another_key(problem, override, key, value):
     ("override", "known", "meant"),
     [
         ("network.name=larg_model", f"{', '.join(NETWORKS)}, or module:function of your own", "large_model"),
-        ("algorithm.name=random_serch", f"{', '.join(ALGORITHMS)}, or module:class of your own", "random_search"),
+        (
+            "algorithm.name=random_serch",
+            f"{', '.join(ALGORITHMS)}, evosax:NAME, or module:class of your own",
+            "random_search",
+        ),
         ("hardware.device=tpu", "auto, cpu, gpu", "gpu"),
     ],
 )

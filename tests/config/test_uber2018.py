@@ -136,6 +136,9 @@ def test_show_prints_the_toml_that_a_file_means(written):
         "parents": 20,
         "sigma": 0.002,
         "validation_candidates": 10,
+        "elites": 0,
+        "tournament": 1,
+        "sigma_factor": 1.0,
     }
     assert tables["training"]["total_steps"] == 1_500_000_000
 

@@ -40,7 +40,8 @@ def test_its_nearest_are_sorted_and_all_where_there_are_few(size):
 def test_cells_by_hand():
     grid = Grid(low=(0.0, -1.0), high=(10.0, 1.0), shape=(5, 2))
     behaviors = [(0.0, -1.0), (1.99, 0.0), (2.0, -0.5), (10.0, 1.0), (99.0, -np.inf), (-3.0, 0.5), (np.nan, 0.0)]
-    assert grid.cells(np.array(behaviors)).tolist() == [0, 1, 2, 9, 8, 1, -1]
+    expected = [[0, 0], [0, 1], [1, 0], [4, 1], [4, 0], [0, 1], [-1, -1]]
+    assert grid.cells(np.array(behaviors)).tolist() == expected
     with pytest.raises(ValueError, match=r"axis 1 of a grid has 3 cells from 2\.0 to 2\.0, expected low < high"):
         Grid((0.0, 2.0), (1.0, 2.0), (3, 3))
 

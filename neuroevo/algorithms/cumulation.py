@@ -1,0 +1,68 @@
+"""What CMA-ES and its relatives share: cumulative step-size adaptation, and the default size of a population.
+
+Hansen and Ostermeier 2001 (https://doi.org/10.1162/106365601750190398). An evolution path adds up the steps of
+generations, each with the length of standard normal noise. It is longer than such noise while steps point the same way,
+and then the standard deviation of the noise grows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from neuroevo.core.arrays import norm
+from neuroevo.core.settings import Count
+
+Offspring = Annotated[Count, Field(ge=4)]
+"""The type of the setting population."""
+
+
+def population_size(chosen: int | None, dimension: int) -> int:
+    """Return the setting population, or else 4 + 3 ln D."""
+    return chosen or 4 + int(3 * math.log(dimension))
+
+
+@dataclass(frozen=True)
+class StepSize:
+    """The rule for a number of weights and parents.
+
+    Attributes:
+        dimension: Number of weights, D.
+        mass: Variance-effective number of parents, mu_eff.
+        rate: Learning rate of the path, c_sigma.
+    """
+
+    dimension: int
+    mass: float
+    rate: float
+
+    @property
+    def expected(self) -> float:
+        """The expected length of standard normal noise."""
+        n = self.dimension
+        return math.sqrt(n) * (1 - 1 / (4 * n) + 1 / (21 * n * n))
+
+    def path(self, before: np.ndarray | None, mean: np.ndarray) -> np.ndarray:
+        """Return the path after a step.
+
+        Args:
+            before: The path before it, [D]; None before the first step.
+            mean: The weighted mean of the parents' standard normal noise, of the path's dtype, [D].
+        """
+        number = mean.dtype.type
+        kept = np.zeros_like(mean) if before is None else number(1 - self.rate) * before
+        return kept + number(math.sqrt(self.rate * (2 - self.rate) * self.mass)) * mean
+
+    def factor(self, path: np.ndarray) -> float:
+        """Return what the standard deviation is multiplied by."""
+        damping = 1 + self.rate + 2 * max(0.0, math.sqrt((self.mass - 1) / (self.dimension + 1)) - 1)
+        return math.exp(self.rate / damping * (norm(path) / self.expected - 1))
+
+    def is_long(self, path: np.ndarray, generation: int) -> bool:
+        """Return whether the path after this generation is so long that sigma is about to grow fast (not h_sigma)."""
+        settled = math.sqrt(1 - (1 - self.rate) ** (2 * (generation + 2)))
+        return norm(path) / settled >= (1.4 + 2 / (self.dimension + 1)) * self.expected

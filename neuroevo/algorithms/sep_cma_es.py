@@ -1,0 +1,107 @@
+"""sep-CMA-ES: CMA-ES with a diagonal covariance matrix (Ros and Hansen 2008, https://hal.science/inria-00287367).
+
+It learns a standard deviation for each weight and one step size for all, from seeds alone, so that it works for
+networks of any size. The standard deviations follow the noise of the best half of a population, (D + 2) / 3 times as
+fast as the covariances of CMA-ES.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.cumulation import Offspring, StepSize, population_size
+from neuroevo.algorithms.fitness_shaping import rank_weights
+from neuroevo.algorithms.selection import finite
+from neuroevo.algorithms.spread import SpreadState
+from neuroevo.core.arrays import check_array
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.settings import Positive32, settings
+
+
+@dataclass(frozen=True, eq=False)
+class SepCMAESState(SpreadState):
+    """The state before a generation.
+
+    Attributes:
+        sigma: The step size; None in generation 0.
+        path: The evolution path of the step size, float32 [D]; None in generation 0, as the next.
+        covariance_path: The evolution path of the standard deviations, float32 [D].
+    """
+
+    sigma: float | None = None
+    path: np.ndarray | None = None
+    covariance_path: np.ndarray | None = None
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: sigma is not positive, or a path is not float32 [D]."""
+        super().check_state()
+        if self.sigma is not None and not 0 < self.sigma < math.inf:
+            raise ValueError(f"sigma is {self.sigma}, expected a positive number")
+        for path in (self.path, self.covariance_path):
+            if path is not None:
+                check_array("a path", path, [None if self.spread is None else len(self.spread)], np.float32)
+
+
+@settings
+class SepCMAES(CenterSearch):
+    """CMA-ES with a diagonal covariance matrix."""
+
+    population: Offspring | None = None
+    """Genomes per generation; left out: 4 + 3 ln D, which is small where returns are noisy."""
+    sigma: Positive32 = 0.1
+    """The step size at the start: the standard deviation of every weight."""
+
+    state_type = SepCMAESState
+
+    def ask(self, state: SepCMAESState, weights: Weights) -> list[Genome]:
+        """Return the center with noise, once for each offspring."""
+        spread = state.deviations(1.0, weights)
+        count = population_size(self.population, len(spread))
+        seeds = draw_seeds(count, state.seed, state.generation, Purpose.MUTATIONS)
+        kind, sigma = Scaled(Center(spread)), self._sigma(state)
+        return [state.center.child(seed, sigma, kind) for seed in seeds]
+
+    def tell(self, state: SepCMAESState, population: Played, weights: Weights) -> SepCMAESState:
+        """Move the center to the weighted mean of the best half; adapt standard deviations and step size.
+
+        Raises:
+            ValueError: A fitness is not finite, or a weight would not be after the step.
+        """
+        fitness = finite(population.fitness, len(population.genomes))
+        parents = len(fitness) // 2
+        logarithms = np.maximum(np.log(parents + 1) - np.log(np.arange(1, len(fitness) + 1)), 0.0)
+        shares = rank_weights(fitness, logarithms)
+        mean, squares = weights.noise_sums(noise_seeds(population.genomes), shares, shares, state.center.network)
+        n, mass = len(mean), float(1 / np.sum(np.square(logarithms / logarithms.sum())))
+        spread, sigma = state.deviations(1.0, weights), self._sigma(state)
+        rule = StepSize(n, mass, (mass + 2) / (n + mass + 3))
+        path, rate = rule.path(state.path, mean), 4 / (n + 4)
+        missing = rate * (2 - rate) if rule.is_long(path, state.generation) else 0.0
+        along = (
+            np.zeros(n, np.float32) if state.covariance_path is None else np.float32(1 - rate) * state.covariance_path
+        )
+        if not missing:
+            along = along + np.float32(math.sqrt(rate * (2 - rate) * mass)) * (spread * mean)
+        of_path = 2 / ((n + 1.3) ** 2 + mass)
+        of_best = 2 / mass / (n + math.sqrt(2)) ** 2 + (1 - 1 / mass) * min(1, (2 * mass - 1) / ((n + 2) ** 2 + mass))
+        of_best = min((n + 2) / 3 * of_best, 1 - of_path)
+        kept = np.float32(1 + of_path * missing - of_path) + np.float32(of_best) * squares
+        variance = kept * np.square(spread) + np.float32(of_path) * np.square(along)
+        theta = weights.theta(state.center) + np.float32(sigma) * (spread * mean)
+        moved = {"spread": np.sqrt(variance), "path": path, "covariance_path": along}
+        return state.moved(theta, population, sigma=float(np.float32(sigma * rule.factor(path))), **moved)
+
+    def metrics(self, before: SepCMAESState, after: SepCMAESState) -> dict[str, float]:
+        """Return the mean standard deviation of the noise."""
+        return {"sigma": self._sigma(before) * before.mean_deviation(1.0)}
+
+    def _sigma(self, state: SepCMAESState) -> float:
+        """Return a state's step size, as float32 represents it."""
+        return float(np.float32(self.sigma if state.sigma is None else state.sigma))
