@@ -6,7 +6,7 @@ about/RUN                     settings, provenance, warnings, log
 cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
 generation/RUN/G              the members of a generation
 way/RUN                       where each population was on average, and its fittest
-archive/RUN                   the archive of novelty search, as the newest state has it
+archive/RUN                   the archive of behaviors, as the newest state has it
 family/RUN/G/INDEX            a member's family tree
 ancestors/RUN/G               whose descendants make up the populations after a generation
 sweep                         trials
@@ -235,7 +235,9 @@ class Inspection:
         if archive is None or archive.behaviors is None:
             raise UserError(f"the run in {run.path} has no archive")
         ends = archive.behaviors[:, -2:].astype(np.float32)
-        sizes = [int(row.get(ARCHIVE) or 0) for row in run.metrics.rows]
+        # Novelty search only adds to its archive; one that keeps the best of each cell is shown as it is now.
+        grows = archive.fitness is None
+        sizes = [int(row.get(ARCHIVE) or 0) if grows else len(archive) for row in run.metrics.rows]
         return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
 
 

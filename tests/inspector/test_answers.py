@@ -19,7 +19,7 @@ from neuroevo.sweeps.study import Study
 from tests.analysis.test_video import decode
 from tests.inspector.conftest import MAZE, MLP, NOVELTY, TRAINING, configured, played, shortened
 from tests.support.databases import change
-from tests.support.runs import checkpoints_of, read_rows
+from tests.support.runs import checkpoints_of, new_run, read_rows
 from tests.support.sweeps import load
 
 FEET = {"behavior": "contact"}
@@ -146,6 +146,17 @@ def test_the_archive_grows_as_the_metrics_say(maze, maze_page):
     kept = RunReader(maze).state().algorithm.archive.behaviors
     assert np.allclose(points(shown), kept)
     assert list(values(shown["sizes"])) == [row["archive"] for row in read_rows(maze)]
+
+
+def test_an_archive_of_elites_is_shown_as_it_is(tmp_path):
+    maze = {"env": {"name": "hard_maze"}, "network": {"name": "mlp", "hidden": [4]}}
+    elites = {"name": "map_elites", "population": 12, "cells": 4, "low": [-3.0, -3.0], "high": [3.0, 3.0]}
+    new_run(tmp_path / "run", algorithm=elites, **maze)
+    with Inspection([tmp_path / "run"]) as page:
+        shown = page.answer("archive/0")
+    kept = RunReader(tmp_path / "run").state().algorithm.cells
+    assert np.allclose(points(shown), kept.behaviors)
+    assert list(values(shown["sizes"])) == [len(kept)] * 5
 
 
 @pytest.mark.parametrize("member", [Member(0, 7, 0), Member(5, 0, 0), Member(5, 29, 0)])
