@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -247,7 +248,7 @@ def test_the_sweeps_files_must_be_writable(tmp_path):
     sweep.out.write_text("")
     with pytest.raises(UserError, match=f"{sweep.out} is a file"):
         run_toys(sweep)
-    below = driver.replace(sweep, out=sweep.out / "below")
+    below = replace(sweep, out=sweep.out / "below")
     with pytest.raises(UserError, match=f"{below.out}: Not a directory"):
         run_toys(below)
 

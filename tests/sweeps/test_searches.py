@@ -8,7 +8,6 @@ from neuroevo.networks.network import Network
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
-from neuroevo.sweeps.points import shared_networks
 from neuroevo.sweeps.searches import make_pruner
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.study import DATABASE, NAME, Study
@@ -188,8 +187,11 @@ def test_asha_and_hyperband_follow_the_budget():
 def test_which_networks_share(tmp_path):
     lists = '"network.hidden" = [[4], [8]]\n"network.activation" = ["tanh", "relu"]\n"algorithm.sigma" = [0.1, 0.2]\n'
     many = '"network.hidden" = [' + ", ".join(f"[{units}]" for units in range(1, 18)) + "]\n"
-    for space, count in ((lists, 4), (SIGMA.replace("{log_uniform = [0.001, 1.0]}", "[0.1]"), 1), (many, 0)):
-        sweep = load(tmp_path, 'search = "grid"', space)
-        networks = shared_networks(map(sweep.config, sweep.points))
-        assert len(networks) == len(set(networks)) == count
-        assert all(isinstance(network, Network) for network in networks)
+    shared_networks = pytest.importorskip("neuroevo.sweeps.ray_tasks").shared_networks
+    for space, count in ((lists, 4), ('"algorithm.sigma" = [0.1]', 1), (many, 0)):
+        for text in ("", 'search = "tpe"\ntrials = 2'):
+            networks = shared_networks(load(tmp_path, text, space))
+            assert len(networks) == len(set(networks)) == count
+            assert all(isinstance(network, Network) for network in networks)
+    grid = load(tmp_path, "", lists)
+    assert set(shared_networks(grid)) == {grid.config(trial).network for trial in grid.points}
