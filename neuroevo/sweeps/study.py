@@ -158,9 +158,9 @@ class Study:
             ConfigError: The configuration refused everything that was chosen.
         """
         if any(each.state.name == "WAITING" for each in self.study.get_trials(deepcopy=False)):
-            trial = _trial(self._latest()[self.study.ask().user_attrs["number"]])
-            self._identities.pop(trial.number, None)  # of the one that failed
-            return trial
+            number = self.study.ask().user_attrs["number"]
+            self._identities.pop(number, None)  # of the one that failed
+            return _trial(self._latest()[number])
         (tables,) = sweep.tables.values()
         chosen = sweep.settings
         problems: list[Problem] = []

@@ -139,6 +139,24 @@ def test_values_are_those_of_the_space_and_the_configuration_accepts_them(inline
     assert states.count("COMPLETE") == 8 and states.count("FAIL") == len(states) - 8 > 0
 
 
+@pytest.mark.parametrize("search", ["random", "qmc", "pbt"])
+def test_a_trial_that_fails_changes_no_values_of_others(search, tmp_path):
+    chosen = []
+    for name in ("whole", "failed"):
+        (tmp_path / name).mkdir()
+        sweep = load(tmp_path / name, f'search = "{search}"\ntrials = 4', SPACE)
+        sweep.out.mkdir()
+        study = Study(sweep.out, new=True)
+        study.begin(sweep, lambda trial: True)
+        chosen.append([study.ask(sweep)])
+        if name == "failed":
+            study.tell(0, "failed", reason="its process died")
+            study.begin(sweep, lambda trial: True)
+            assert study.ask(sweep) == chosen[1][0]
+        chosen[-1] += [study.ask(sweep) for _ in range(3)]
+    assert chosen[0] == chosen[1] and len({str(trial.values) for trial in chosen[0]}) == 4
+
+
 def test_a_search_whose_points_are_all_refused_says_why(inline, tmp_path):
     sweep = load(tmp_path, 'search = "tpe"\ntrials = 2')
     (tables,) = sweep.tables.values()
