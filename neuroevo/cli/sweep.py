@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(sweep)
 
 
@@ -68,32 +68,21 @@ def sweep(
 
 
 def run_all(chosen: Sweep) -> None:
-    """Runs the trials of a sweep that are not over, and shows their progress.
-
-    Args:
-        chosen: The sweep.
-
-    Raises:
-        KeyboardInterrupt: The sweep was interrupted or terminated; the message says how to resume it.
-    """
-    from neuroevo.cli.sweep_progress import make_sweep_watcher
+    """Run the trials of a sweep that are not over, and show their progress. KeyboardInterrupt says how to resume it."""
+    from neuroevo.cli.sweep_progress import SweepProgress
     from neuroevo.sweeps.driver import run_sweep
 
-    with make_sweep_watcher(chosen) as watcher:
-        try:
-            run_sweep(chosen, watcher)
-        except KeyboardInterrupt as interrupt:
-            command = shlex.join(["neuroevo", *sys.argv[1:]])
-            raise type(interrupt)(f"; to resume: {command} (--report-only reports on finished generations)") from None
+    progress = SweepProgress(chosen)
+    try:
+        with progress.live:
+            run_sweep(chosen, progress)
+    except KeyboardInterrupt as interrupt:
+        command = shlex.join(["neuroevo", *sys.argv[1:]])
+        raise type(interrupt)(f"; to resume: {command} (--report-only reports on finished generations)") from None
 
 
 def report_failures(failed: Sequence[Trial], chosen: Sweep) -> None:
-    """Prints each failure to standard error, with the last lines of the trial's output.
-
-    Args:
-        failed: The trials that failed.
-        chosen: The sweep.
-    """
+    """Print each failure to standard error, with the last lines of the trial's output."""
     print(f"neuroevo: {len(failed)} of {chosen.trials} trials failed:", file=sys.stderr)
     for trial in failed:
         how, *output = trial.reason.splitlines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from textwrap import indent
@@ -143,13 +143,14 @@ _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messa
 }
 
 
-def problems_of(section: str, error: ValidationError) -> list[Problem]:
+def problems_of(section: str, error: ValidationError, keys: Sequence[str] = ()) -> list[Problem]:
     """Convert pydantic's error for a section to problems, with the wording of all other problems.
 
     Args:
         section: The section whose values were validated, such as "algorithm"; the keys start with it.
         error: The error that making the section's settings raised. Settings may raise ConfigError themselves where one
             value does not fit another; the keys of its problems do not include the section.
+        keys: The keys that the section may have, for messages.
     """
     found: list[Problem] = []
     for detail in error.errors():
@@ -159,7 +160,8 @@ def problems_of(section: str, error: ValidationError) -> list[Problem]:
         if isinstance(raised, ConfigError):
             found += [replace(problem, key=f"{key}.{problem.key}") for problem in raised.problems]
         elif detail["type"] == "unexpected_keyword_argument":
-            found.append(Problem(key, "there is no such key", detail["input"]))
+            expected = f"{did_you_mean(where[-1], keys)} (keys: {', '.join(keys)})" if keys else ""
+            found.append(Problem(key, f"there is no such key{expected}", detail["input"]))
         elif detail["type"] == "missing":
             found.append(Problem(key, "missing, expected a value"))
         else:

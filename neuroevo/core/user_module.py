@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import decode_source, find_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from neuroevo.core.errors import UserError
 
@@ -224,6 +225,27 @@ def imported(name: str) -> ModuleType:
         raise UserError(raised(f"importing {name}", error)) from error
     except (Exception, SystemExit) as error:
         raise UserError(raised(f"importing {name}", error)) from error
+
+
+def find_function(text: str, expected: str) -> Callable[..., Any]:
+    """Import a function that a user names.
+
+    Args:
+        text: Its name, "module:function".
+        expected: What is expected instead, for messages.
+
+    Raises:
+        UserError: There is no such function, or importing the module raises an exception, which is the error's cause.
+    """
+    parts = names(text)
+    if parts is None:
+        raise UserError(expected)
+    module = imported(parts[0])
+    function = getattr(module, parts[1], None)
+    if not callable(function) or isinstance(function, type):
+        where = getattr(module, "__file__", None) or "a folder"
+        raise UserError(f"{parts[0]} ({where}) has no function {parts[1]}: {expected}")
+    return function
 
 
 def raised(doing: str, error: BaseException) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.user_module import imported, names, raised
+from neuroevo.core.user_module import find_function, raised
 from neuroevo.networks.layer_lines import core_layers
 
 _EXPECTED = "expected module:function, such as experiments.examples.networks:small"
@@ -21,15 +21,7 @@ def find_network(name: str) -> Callable[..., Any]:
     Raises:
         UserError: There is none, or importing the module raises an exception, which is the error's cause.
     """
-    parts = names(name)
-    if parts is None:
-        raise UserError(_EXPECTED)
-    module = imported(parts[0])
-    function = getattr(module, parts[1], None)
-    if not callable(function) or isinstance(function, type):
-        where = getattr(module, "__file__", None) or "a folder"
-        raise UserError(f"{parts[0]} ({where}) has no function {parts[1]}: {_EXPECTED}")
-    return function
+    return find_function(name, _EXPECTED)
 
 
 def own_layers(name: str, shape: tuple[int, ...], outputs: int) -> list[str]:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import refuse
-from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.generation_rows import last_generation
 from neuroevo.runs.paths import CSV, check_free, is_run
 from neuroevo.sessions import preflight
-from neuroevo.sessions.folder import RunFolder
-from neuroevo.sweeps.executors import CHILD, End, Executor, Processes, RayTasks
-from neuroevo.sweeps.implementations import rows_in
-from neuroevo.sweeps.pbt import Exchange, exchanges
-from neuroevo.sweeps.points import shared_networks
-from neuroevo.sweeps.searches import PbtOptions, require_optuna
+from neuroevo.sessions.evaluators import require_ray
+from neuroevo.sweeps.checks import probe
+from neuroevo.sweeps.executors import CHILD, End, Executor, Processes
+from neuroevo.sweeps.implementations import Row, rows_in
+from neuroevo.sweeps.pbt import train_population
+from neuroevo.sweeps.searches import require_optuna
 from neuroevo.sweeps.study import Study
-from neuroevo.sweeps.sweep import Sweep, Trial
-from neuroevo.sweeps.watcher import SweepWatcher
+from neuroevo.sweeps.sweep import Status, Sweep, Trial
 from neuroevo.system import files
 from neuroevo.training.time_left import share_done
 
@@ -35,32 +30,41 @@ _POLL_SECONDS = 0.2
 _MOST_DEATHS = 3  # of a trial's process; each time the trial resumes from its newest state
 LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 
-Row = dict[str, Any]
+
+class SweepWatcher:
+    """Receiver of the events of `run_sweep`. This one ignores them."""
+
+    def begin(self, trials: Sequence[Trial], total: int, parallel: int) -> None:
+        """Receive the trials that are known, how many there will be, and how many are trained in parallel."""
+
+    def started(self, trial: Trial, resumes: bool) -> None:
+        """Receive a trial that a process begins to train, or resumes where its run exists already."""
+
+    def result(self, trial: Trial, row: Mapping[str, Any]) -> None:
+        """Receive the numbers of a trial's last generation, as metrics.csv has them, after one or more generations."""
+
+    def unreadable(self, trial: Trial, reason: str) -> None:
+        """Receive, once, why a trial's run cannot be read, so that its generations are not reported."""
+
+    def ended(self, trial: Trial) -> None:
+        """Receive a trial that is finished, was stopped by the pruner, or has failed."""
+
+    def tick(self) -> None:
+        """Do what is to be done several times per second."""
 
 
 @dataclass
 class _Running:
-    """A trial that is trained.
-
-    Attributes:
-        trial: The trial.
-        generations: After how many generations this part of it ends; None: at the budgets of its configuration.
-        rows: How many of its run's rows have been seen.
-        last: The last of them.
-        pruned: Whether the pruner has ended it.
-        deaths: How often its process has died.
-        seen: metrics.csv as it was when the rows were read: time and size.
-        unreadable: Whether the watcher was told that they cannot be read.
-    """
+    """A trial that is trained."""
 
     trial: Trial
-    generations: int | None
-    rows: int = 0
-    last: Row | None = None
+    generations: int | None  # after which this part of it ends; None: at the budgets of its configuration
+    rows: int = 0  # of its run that have been seen
+    last: Row = field(default_factory=dict)  # of these rows
     pruned: bool = False
-    deaths: int = 0
-    seen: tuple[int, int] | None = None
-    unreadable: bool = False
+    deaths: int = 0  # of its processes
+    seen: tuple[int, int] | None = None  # time and size of metrics.csv when the rows were read
+    unreadable: bool = False  # as the watcher was told
 
 
 def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequence[str] = CHILD) -> list[Trial]:
@@ -106,9 +110,12 @@ class _Driver:
             self._check(known)
             executor = self._executor()
             try:
-                self._train_population(executor) if sweep.settings.search == "pbt" else self._play(
-                    executor, self._next()
-                )
+                if sweep.settings.search == "pbt":
+                    for _ in self._next():  # all of them begin before one is trained
+                        pass
+                    train_population(sweep, self._study, lambda trials, end: self._play(executor, trials, end))
+                else:
+                    self._play(executor, self._next())
             finally:
                 executor.close()
         return self._study.trials(sweep)
@@ -118,9 +125,10 @@ class _Driver:
         sweep, found, tried = self._sweep, [], []
         folders = {(sweep.out / trial.folder).resolve() for trial in sweep.points}
         begun = {trial.number for trial in known if is_run(sweep.out / trial.folder)}
-        configs = [sweep.config(trial) for trial in sweep.points if trial.number not in begun] or (
-            [] if sweep.points else [sweep.base]
-        )
+        configs = [sweep.config(trial) for trial in sweep.points if trial.number not in begun]
+        if not sweep.points:
+            accepted, _ = probe(sweep.space, *sweep.tables.values())
+            configs = [sweep.base, *(config for _, _, config in accepted)]
         for config in configs:
             start = config.training.start_from
             from_start = start is not None and Path(start).resolve() not in folders
@@ -134,38 +142,34 @@ class _Driver:
     def _executor(self) -> Executor:
         chosen = self._sweep.settings
         if not chosen.shared and chosen.cluster == "none":
-            return Processes(self._lock, self._program)
-        networks = None
-        if chosen.shared:
-            known = [self._sweep.config(trial) for trial in self._sweep.points] or [*self._sweep.configs.values()]
-            networks = shared_networks(known)
+            return Processes(self._sweep, self._lock, self._program)
         address = "local" if chosen.cluster == "none" else chosen.cluster
-        return RayTasks(address, hashlib.sha256(bytes(self._sweep.out)).hexdigest(), networks)
+        require_ray(address)
+        from neuroevo.sweeps.ray_tasks import RayTasks
 
-    def _next(self) -> Iterator[_Running]:
+        return RayTasks(self._sweep, address)
+
+    def _next(self) -> Iterator[Trial]:
         """Yield the trials of an interrupted process, and then those that wait or are chosen."""
-        for trial in self._study.trials(self._sweep):
-            if trial.status == "running":
-                yield _Running(trial, None)
+        yield from (trial for trial in self._study.trials(self._sweep) if trial.status == "running")
         while True:
             trials = self._study.trials(self._sweep)
             if len(trials) >= self._sweep.trials and all(trial.status != "waiting" for trial in trials):
                 return
-            yield _Running(self._study.ask(self._sweep), None)
+            yield self._study.ask(self._sweep)
 
-    def _play(self, executor: Executor, source: Iterator[_Running]) -> None:
-        running: dict[int, _Running] = {}
-        more = True
+    def _play(self, executor: Executor, trials: Iterable[Trial], generations: int | None = None) -> None:
+        """Train trials until they have so many generations; None: to a budget of their configurations."""
+        source, running, more = iter(trials), dict[int, _Running](), True
         while more or running:
             while more and len(running) < self._sweep.settings.parallel:
-                each = next(source, None)
-                more = each is not None
-                if each is not None and self._start(executor, each):
-                    running[each.trial.number] = each
+                trial = next(source, None)
+                more = trial is not None
+                if trial is not None and self._start(executor, each := _Running(trial, generations)):
+                    running[trial.number] = each
             time.sleep(_POLL_SECONDS)
             over = executor.ended()  # before their rows are read: then these are all
-            for each in list(running.values()):
-                number = each.trial.number
+            for number, each in list(running.items()):
                 self._news(executor, each, number in over)
                 if number in over and self._ended(executor, each, over[number]):
                     del running[number]
@@ -173,15 +177,13 @@ class _Driver:
 
     def _start(self, executor: Executor, each: _Running) -> bool:
         """Start a trial's process; return False if it cannot be, which is then noted."""
-        number, folder = each.trial.number, self._sweep.out / each.trial.folder
-        resumes = is_run(folder)
+        resumes = is_run(self._sweep.out / each.trial.folder)
         try:
-            config, other = self._sweep.config(each.trial, each.generations), self._sweep.implementations
-            executor.start(number, config, folder, self._sweep.trust, other.get(each.trial.label))
+            executor.start(each.trial, self._sweep.config(each.trial, each.generations))
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             reason = f"could not be started: {error.strerror or error}{where}"
-            self._watcher.ended(self._study.tell(number, "failed", reason=reason))
+            self._watcher.ended(self._study.tell(each.trial.number, "failed", reason=reason))
             return False
         self._watcher.started(each.trial, resumes)
         return True
@@ -206,110 +208,45 @@ class _Driver:
             return
         for row in rows:
             each.rows, each.last = each.rows + 1, row
-            if self._study.report(each.trial.number, each.rows, self._metric(row)) and not self._is_last(each, row):
+            if self._study.report(each.trial.number, each.rows, self._sweep.value(row)) and not self._is_spent(each):
                 each.pruned = True
                 if not over:
                     executor.stop(each.trial.number)
                 break
-        if rows and each.last is not None:
+        if rows:
             self._watcher.result(each.trial, each.last)
 
     def _ended(self, executor: Executor, each: _Running, end: End) -> bool:
         """Note how a trial ended; return False if another process resumes it."""
         reason = end.reason
-        if not reason and not each.pruned and not self._is_last(each, each.last):
+        if not reason and not self._is_spent(each):
             reason = "ended without an error, but its budget is not spent"
-        if each.generations is not None and not reason:
+        status: Status = "stopped" if each.pruned else "failed" if reason else "finished"
+        if status == "finished" and each.generations is not None:
             return True  # of population-based training, a part
-        number = each.trial.number
-        if each.pruned:
-            told = self._study.tell(number, "stopped")
-        elif not reason:
-            told = self._study.tell(number, "finished", self._metric(each.last or {}))
-        elif end.died and each.deaths < _MOST_DEATHS:
+        if status == "failed" and end.died and each.deaths < _MOST_DEATHS:
             each.deaths += 1
             return not self._start(executor, each)
-        else:
-            told = self._study.tell(number, "failed", reason=reason)
+        told = self._study.tell(each.trial.number, status, self._sweep.value(each.last), reason)
         self._watcher.ended(told)
         return True
 
-    def _metric(self, row: Row) -> float | None:
-        value: float | None = row.get(self._sweep.metric)
-        return row.get("fitness_mean") if value is None else value
-
-    def _is_last(self, each: _Running, row: Row | None) -> bool:
-        return row is not None and _is_spent(self._sweep.config(each.trial, each.generations), row)
-
-    def _train_population(self, executor: Executor) -> None:
-        """Train all trials from interval to interval, and exchange in between."""
-        sweep, study = self._sweep, self._study
-        generations = sweep.base.training.generations
-        assert generations is not None, "load_sweep() has checked it"
-        while any(trial.status == "waiting" for trial in study.trials()):
-            study.ask(sweep)
-        for end in PbtOptions(**sweep.settings.search_options).ends(generations):
-            last = end == generations
-            trials = [trial for trial in study.trials() if trial.status == "running"]
-            behind = [trial for trial in trials if last or self._count(trial) < end]
-            self._play(executor, iter([_Running(trial, None if last else end) for trial in behind]))
-            if last or len(trials) < 2:
-                continue
-            trials = [trial for trial in study.trials() if trial.status == "running"]
-            if study.get(f"exchanges after {end}") is None:  # else an interrupted process has decided
-                metrics = {trial.number: self._at(trial, end) for trial in trials}
-                decided = exchanges(sweep, trials, metrics, end)
-                folders = {trial.number: trial.folder for trial in trials}
-                study.set(
-                    f"exchanges after {end}",
-                    [[each.number, each.donor, folders[each.donor], each.values] for each in decided],
-                )
-            for number, donor, folder, values in study.get(f"exchanges after {end}"):
-                self._fork(Exchange(number, donor, values), folder, end)
-
-    def _count(self, trial: Trial) -> int:
-        """Return how many generations a trial has finished."""
-        if not is_run(self._sweep.out / trial.folder):
-            return 0
-        with Database(self._sweep.out / trial.folder / DATABASE) as database:
-            return last_generation(database) + 1
-
-    def _at(self, trial: Trial, end: int) -> float:
-        (row, *_) = rows_in(self._sweep.out / trial.folder, end - 1)
-        value = self._metric(row)
-        return -float("inf") if value is None else value
-
-    def _fork(self, exchange: Exchange, donor: str, end: int) -> None:
-        """Continue a trial as a fork of another trial's run, unless an interrupted process has done so."""
-        sweep = self._sweep
-        trial = next(trial for trial in self._study.trials() if trial.number == exchange.number)
-        folder = f"{trial.name}-fork-{end:06d}"
-        path, new = sweep.out / folder, replace(trial, values=exchange.values, folder=folder)
-        if trial.folder == folder or trial.folder > folder:
-            return
-        if not is_run(path):
-            shutil.rmtree(path, ignore_errors=True)
-            config = sweep.config(new)
-            with RunFolder.fork(path, sweep.out / donor, config=config, generation=end, trust=sweep.trust).open(
-                ["sweep"]
-            ):
-                pass
-        self._study.note(trial.number, values=exchange.values, folder=folder)
+    def _is_spent(self, each: _Running) -> bool:
+        return _is_spent(self._sweep.config(each.trial, each.generations), each.last)
 
 
 def _is_over(sweep: Sweep, trial: Trial) -> bool:
     """Return whether a budget of a finished trial is spent, as far as its run can be read."""
-    if (trial.label, trial.game) not in sweep.configs:
-        return False
     with suppress(UserError):
         rows = rows_in(sweep.out / trial.folder, -1)
-        return bool(rows) and _is_spent(sweep.config(trial), rows[-1])
+        known = (trial.label, trial.game) in sweep.configs
+        return known and _is_spent(sweep.config(trial), rows[-1] if rows else {})
     return False
 
 
 def _is_spent(config: Config, row: Row) -> bool:
     """Return whether a run may be over after a generation: a target is reached by an elite's test, not by its row."""
-    return config.training.target is not None or share_done(config.training, row) >= 1
+    return bool(row) and (config.training.target is not None or share_done(config.training, row) >= 1)
 
 
 @contextmanager

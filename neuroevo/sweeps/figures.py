@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuroevo.analysis.curves import COLORS, Curve, Group, XAxis, curve, draw
 from neuroevo.sweeps.aggregates import normalized
-from neuroevo.sweeps.status import TrialStatus
+from neuroevo.sweeps.status import TrialStatus, grouped
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Scales
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from optuna import Study as OptunaStudy
 
 
 def curve_of(now: TrialStatus, x: XAxis = "frames") -> Curve:
-    """Return the learning curve of a trial; without points if no generation has a score.
-
-    Args:
-        now: The trial.
-        x: The axis.
-    """
+    """Return the learning curve of a trial; without points if no generation has a score."""
     return curve(now.rows, f"{now.score_of}_mean", x)
 
 
 def draw_curves(statuses: Sequence[TrialStatus], x: XAxis = "frames") -> Figure:
-    """Draw a panel per game with a line per configuration, which has the same color in every panel.
-
-    Args:
-        statuses: The trials of a grid.
-        x: The axis.
-    """
+    """Draw a panel per game with a line per configuration of a grid, which has the same color in every panel."""
     kinds = {each.score_of for each in statuses}
-    labels = list(dict.fromkeys(each.group for each in statuses))
     groups = []
-    for game in dict.fromkeys(each.trial.game for each in statuses):
-        for label in labels:
-            own = [each for each in statuses if (each.trial.game, each.group) == (game, label)]
-            if own:
-                kind = f", {own[0].score_of}" if len(kinds) > 1 else ""
-                groups.append(Group(game, f"{label}{kind}", [curve_of(each, x) for each in own if each.played]))
+    for (game, label), own in grouped(statuses).items():
+        kind = f", {own[0].score_of}" if len(kinds) > 1 else ""
+        groups.append(Group(game, f"{label}{kind}", [curve_of(each, x) for each in own if each.played]))
     return draw(groups, x, f"elite's {kinds.pop()} return" if len(kinds) == 1 else "elite's return")
 
 
 def draw_profiles(statuses: Sequence[TrialStatus], scales: Scales) -> Figure:
-    """Draw the share of trials above each normalized score, every game counting as much.
-
-    Args:
-        statuses: The trials of a grid.
-        scales: Of each game the scores that count as 0 and as 1.
-    """
+    """Draw the share of a grid's trials above each normalized score, every game counting as much."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.5, 4.0), layout="constrained")
@@ -74,14 +57,7 @@ def draw_profiles(statuses: Sequence[TrialStatus], scales: Scales) -> Figure:
 
 
 def search_figures(study: Study) -> dict[str, Figure]:
-    """Draw a search, as far as there are trials for it.
-
-    Args:
-        study: The trials.
-
-    Returns:
-        Figures by the names of their files.
-    """
+    """Draw a search, as far as there are trials for it; return figures by the names of their files."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -89,20 +65,16 @@ def search_figures(study: Study) -> dict[str, Figure]:
     from optuna.importance import PedAnovaImportanceEvaluator
     from optuna.visualization import matplotlib as plots
 
-    trials = study.study.get_trials(deepcopy=False)
-    finished = [each for each in trials if each.state.name == "COMPLETE"]
-    wanted: dict[str, Callable[[], Any]] = {"curves": lambda: plots.plot_intermediate_values(study.study)}
+    finished = [each for each in study.study.get_trials(deepcopy=False) if each.state.name == "COMPLETE"]
+    wanted: dict[str, Callable[[OptunaStudy], Any]] = {"curves": plots.plot_intermediate_values}
     if len(finished) > 1:
-        wanted["parallel"] = lambda: plots.plot_parallel_coordinate(study.study)
-        wanted["slices"] = lambda: plots.plot_slice(study.study)
-        if len({each.value for each in finished}) > 1:
-            evaluator: Any = PedAnovaImportanceEvaluator()
-            wanted["importance"] = lambda: plots.plot_param_importances(study.study, evaluator=evaluator)
+        wanted |= {"parallel": plots.plot_parallel_coordinate, "slices": plots.plot_slice}
+    if len({each.value for each in finished}) > 1:
+        wanted["importance"] = partial(plots.plot_param_importances, evaluator=PedAnovaImportanceEvaluator())
     figures = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the plots are experimental
-        for name, make in wanted.items():
-            axes = make()
-            figures[name] = np.ravel(axes)[0].figure
+        for name, draw_with in wanted.items():
+            figures[name] = np.ravel(draw_with(study.study))[0].figure
             pyplot.close(figures[name])
     return figures

@@ -21,13 +21,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, FiniteFloat, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean, problems_of
-from neuroevo.core.user_module import imported, names
+from neuroevo.core.user_module import find_function
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, rows_of
 from neuroevo.runs.paths import CSV, is_run
@@ -88,36 +88,12 @@ class Reporter:
 
 
 def function_of(implementation: str) -> Callable[[Config, Path, Report], None]:
-    """Import the function that an implementation is.
-
-    Args:
-        implementation: Its name, "module:function".
-
-    Raises:
-        UserError: There is no such function.
-    """
-    named = names(implementation)
-    if named is None:
-        raise UserError(f'the implementation is {implementation!r}, expected "module:function"')
-    module, name = named
-    function = getattr(imported(module), name, None)
-    if not callable(function):
-        raise UserError(f"{module} has no function {name}")
-    return function
+    """Import the function of an implementation. UserError: there is no such function."""
+    return find_function(implementation, f'the implementation is {implementation!r}, expected "module:function"')
 
 
 def train(implementation: str, config: Config, folder: Path) -> None:
-    """Train a trial by an implementation.
-
-    Args:
-        implementation: Its name, "module:function".
-        config: The trial's configuration.
-        folder: The trial's, whose contents are deleted.
-
-    Raises:
-        UserError: There is no such function.
-        OSError: The folder cannot be written.
-    """
+    """Train a trial by an implementation, in a folder whose contents are deleted. UserError: as function_of()."""
     function = function_of(implementation)
     shutil.rmtree(folder, ignore_errors=True)  # of a process that was interrupted
     folder.mkdir(parents=True)
@@ -151,13 +127,7 @@ def rows_in(folder: Path, first: int = 0) -> list[Row]:
     return rows[first:]
 
 
-def _finite(value: float | None) -> float | None:
-    if value is not None and not math.isfinite(value):
-        raise ValueError("expected a finite number")
-    return value
-
-
-_Number = Annotated[float | None, BeforeValidator(lambda text: text or None), AfterValidator(_finite)]
+_Number = Annotated[FiniteFloat | None, BeforeValidator(lambda text: text or None)]
 _WHOLE = ("generation", "steps_total", "frames_total")
 _ROWS: Any = TypeAdapter(
     list[TypedDict("_Row", {name: int if name in _WHOLE else _Number for name in _COLUMNS})]  # type: ignore

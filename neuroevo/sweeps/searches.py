@@ -1,4 +1,4 @@
-"""Optuna's samplers and pruners by name, and the options of population-based training."""
+"""Optuna's samplers and pruners by name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import importlib.util
 import inspect
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.core.errors import UserError
+from neuroevo.sweeps.settings import PRUNERS, SAMPLERS, PbtOptions
+from neuroevo.sweeps.space import Space, Values
 
 if TYPE_CHECKING:
+    from optuna import Study
     from optuna.pruners import BasePruner
     from optuna.samplers import BaseSampler
+    from optuna.trial import Trial
 
 _PARTS_OF_BUDGET = 16  # the first one is where asha compares trials first
 
@@ -28,83 +31,61 @@ def make_sampler(search: str, options: Mapping[str, Any], seed: int) -> BaseSamp
     """Make the sampler of a search.
 
     Args:
-        search: "tpe", "cmaes" or "qmc".
-        options: Its arguments.
-        seed: Of its random numbers.
+        search: Any but "grid".
+        options: The sampler's arguments, or those of "pbt", whose trials start with random values.
+        seed: Of its random numbers, in [0, 2**32).
 
     Raises:
-        TypeError: It has no such argument.
-        ValueError: An argument has a value that it refuses.
+        TypeError: There is no such argument.
+        ValueError: An argument has an invalid value.
     """
     from optuna import samplers
 
-    kind = {"tpe": samplers.TPESampler, "cmaes": samplers.CmaEsSampler, "qmc": samplers.QMCSampler}[search]
-    return _make(kind, {**options, "seed": seed})
+    if search == "pbt":
+        PbtOptions(**options)
+        search, options = "random", {}
+    return _make(getattr(samplers, f"{SAMPLERS[search]}Sampler"), options, seed=seed)
 
 
 def make_pruner(pruner: str, options: Mapping[str, Any], generations: int | None) -> BasePruner:
-    """Make a pruner.
-
-    Args:
-        pruner: Its name.
-        options: Its arguments.
-        generations: How many a trial plays; None: that is not known.
+    """Make a pruner of trials that play so many generations; None: their number is not known.
 
     Raises:
-        TypeError: It has no such argument.
-        ValueError: An argument has a value that it refuses.
+        TypeError: There is no such argument.
+        ValueError: An argument has an invalid value.
     """
     from optuna import pruners
 
-    kinds = {
-        "none": pruners.NopPruner,
-        "asha": pruners.SuccessiveHalvingPruner,
-        "hyperband": pruners.HyperbandPruner,
-        "median": pruners.MedianPruner,
-    }
     known: dict[str, Any] = {}
     if generations is not None and pruner == "asha":
         known = {"min_resource": max(generations // _PARTS_OF_BUDGET, 1)}
     if generations is not None and pruner == "hyperband":
         known = {"max_resource": generations}
-    return _make(kinds[pruner], {**known, **options})
+    return _make(getattr(pruners, f"{PRUNERS[pruner]}Pruner"), {**known, **options})
 
 
-def _make(kind: Any, options: Mapping[str, Any]) -> Any:
-    names = list(inspect.signature(kind).parameters)
+def _make(kind: Any, options: Mapping[str, Any], **own: Any) -> Any:
+    names = [name for name in inspect.signature(kind).parameters if name not in own]
     if unknown := [name for name in options if name not in names]:
-        raise TypeError(f"{kind.__name__} has no {unknown[0]}, expected one of {', '.join(names)}")
+        expected = f"one of {', '.join(names)}" if names else "none"
+        raise TypeError(f"{kind.__name__} has no {unknown[0]}, expected {expected}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is experimental
-        return kind(**options)
+        return kind(**options, **own)
 
 
-@dataclass(frozen=True)
-class PbtOptions:
-    """What [sweep] search_options are of search = "pbt".
+def choose(study: Study, space: Space) -> tuple[Trial, Values]:
+    """Have a study's sampler choose values; return Optuna's trial, which is running, and the values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trial = study.ask({key: domain.distribution for key, domain in space.items()})
+    return trial, {key: domain.value(trial.params[key]) for key, domain in space.items()}
 
-    Attributes:
-        interval: Generations after which trials are compared; None: a tenth of those that they play.
-        quantile: The share of trials, the worst, that continue from a state of one of as many best.
-        resample: How likely a value is then drawn anew rather than changed a little.
 
-    Raises:
-        ValueError: A value is out of range.
-    """
+def draw(space: Space, seed: int) -> Values:
+    """Draw random values, which depend on the space and the seed alone."""
+    require_optuna()
+    import optuna
 
-    interval: int | None = None
-    quantile: float = 0.25
-    resample: float = 0.25
-
-    def __post_init__(self) -> None:
-        if self.interval is not None and (type(self.interval) is not int or self.interval < 1):
-            raise ValueError(f"interval is {self.interval}, expected a number of generations, at least 1")
-        if not 0 < self.quantile <= 0.5:
-            raise ValueError(f"quantile is {self.quantile}, expected one in (0, 0.5]")
-        if not 0 <= self.resample <= 1:
-            raise ValueError(f"resample is {self.resample}, expected one in [0, 1]")
-
-    def ends(self, generations: int) -> list[int]:
-        """Return after how many generations each interval ends."""
-        interval = self.interval or max(generations // 10, 1)
-        return [*range(interval, generations, interval), generations]
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return choose(optuna.create_study(sampler=make_sampler("random", {}, seed)), space)[1]

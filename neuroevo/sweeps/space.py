@@ -1,4 +1,4 @@
-"""The space of a sweep: which values each key of the configuration may have.
+"""The space of a sweep: the values that each key of the configuration may have.
 
 "network.name" = ["model", "large_model"]          # one of these
 "algorithm.sigma" = {log_uniform = [1e-3, 1e-1]}   # a number; also {uniform = [0.0, 1.0]}
@@ -7,106 +7,101 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroevo.core.problems import Problem, did_you_mean, shown
+from neuroevo.core.problems import Problem, did_you_mean, inline, shown
 
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+SEED = "training.seed"
+LIST = "list"
 RANGES = ("uniform", "log_uniform", "integer", "log_integer")
 _LARGEST = 1e300  # of a bound: the difference of two is finite
 
+Values = dict[str, Any]
+"""Values of keys."""
+
 
 @dataclass(frozen=True)
-class Choice:
-    """One of several values.
+class Domain:
+    """The values that a key may have: those of a list, or the numbers from one bound to another.
 
     Attributes:
-        values: The values, as TOML has them.
+        values: The list as TOML has it, or the two bounds; what is tried before a sweep starts.
+        kind: LIST or one of RANGES.
     """
 
     values: tuple[Any, ...]
+    kind: str = LIST
 
     @property
-    def probes(self) -> tuple[Any, ...]:
-        """The values to try before a sweep starts: all."""
-        return self.values
+    def distribution(self) -> BaseDistribution:
+        """Optuna's distribution, whose choices are texts where TOML has lists or tables."""
+        from optuna import distributions
 
-    def draw(self, rng: np.random.Generator) -> Any:
-        """Draws a value, each as likely."""
-        return self.values[int(rng.integers(len(self.values)))]
-
-    def near(self, value: Any, rng: np.random.Generator) -> Any:
-        """Draw a neighbor in the list."""
-        at = self.values.index(value) + (1 if rng.integers(2) else -1)
-        return self.values[min(max(at, 0), len(self.values) - 1)]
-
-
-@dataclass(frozen=True)
-class Range:
-    """A number between two bounds.
-
-    Attributes:
-        low: The lower bound.
-        high: The upper bound; of integers it is included.
-        log: Whether the number's logarithm is uniform rather than the number.
-        integer: Whether it is an integer.
-    """
-
-    low: float
-    high: float
-    log: bool = False
-    integer: bool = False
+        if self.kind == LIST:
+            return distributions.CategoricalDistribution(self._labels)
+        (low, high), log = self.values, self.kind.startswith("log")
+        if self.kind.endswith("integer"):
+            return distributions.IntDistribution(low, high, log=log)
+        return distributions.FloatDistribution(low, high, log=log)
 
     @property
-    def probes(self) -> tuple[Any, ...]:
-        """The values to try before a sweep starts: both ends."""
-        return self.clip(self.low), self.clip(self.high)
+    def _labels(self) -> list[Any]:
+        nested = any(isinstance(each, list | dict) for each in self.values)
+        return [inline(each) if nested else each for each in self.values]
 
-    def draw(self, rng: np.random.Generator) -> Any:
-        """Draws a value."""
-        low, high = (self.low, self.high + 1) if self.integer else (self.low, self.high)
-        value = math.exp(rng.uniform(math.log(low), math.log(high))) if self.log else rng.uniform(low, high)
-        return self.clip(math.floor(value) if self.integer else value)
+    def label(self, value: Any) -> Any:
+        """Return what Optuna's distribution has in place of a value."""
+        return self._labels[self.values.index(value)] if self.kind == LIST else value
 
-    def clip(self, value: Any) -> Any:
-        """Return the nearest value in the range."""
-        nearest = min(max(value, self.low), self.high)
-        return round(nearest) if self.integer else float(nearest)
+    def value(self, label: Any) -> Any:
+        """Return the value that Optuna's distribution has this label for."""
+        return self.values[self._labels.index(label)] if self.kind == LIST else label
 
     def near(self, value: Any, rng: np.random.Generator) -> Any:
-        """Draw a value a fifth larger or smaller."""
-        return self.clip(value * (1.2 if rng.integers(2) else 0.8))
+        """Draw a neighbor in the list, or a number a fifth larger or smaller."""
+        larger = bool(rng.integers(2))
+        if self.kind == LIST:
+            at = self.values.index(value) + (1 if larger else -1)
+            return self.values[min(max(at, 0), len(self.values) - 1)]
+        low, high = self.values
+        nearest = min(max(value * (1.2 if larger else 0.8), low), high)
+        return round(nearest) if self.kind.endswith("integer") else nearest
 
 
-Space = Mapping[str, Choice | Range]
+Space = Mapping[str, Domain]
 
 
-def parse_space(table: Mapping[str, Any]) -> tuple[dict[str, Choice | Range], list[Problem]]:
-    """Reads [sweep.space].
+def parse_space(table: Mapping[str, Any]) -> tuple[dict[str, Domain], list[Problem]]:
+    """Read [sweep.space].
 
     Args:
         table: Its keys, each a key of the configuration such as "algorithm.sigma", and their values.
 
     Returns:
-        The space without what is wrong, and the problems.
+        The space without what is invalid, and the problems.
     """
-    space: dict[str, Choice | Range] = {}
+    space: dict[str, Domain] = {}
     problems: list[Problem] = []
     for key, value in _flat(table).items():
         try:
+            if "." not in key or not all(key.split(".")):
+                raise ValueError("expected SECTION.KEY, a key of the configuration")
             space[key] = _parse(value)
         except ValueError as error:
             problems.append(Problem(f"sweep.space.{key}", str(error), value))
     return space, problems
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Values:
     """TOML reads algorithm.sigma without quotes as a table in a table; here it is the same as with quotes."""
-    flat: dict[str, Any] = {}
+    flat: Values = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and value and not any(name in RANGES for name in value) and "." not in key:
             flat |= _flat(value, f"{prefix}{key}.")
@@ -115,42 +110,35 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _parse(value: Any) -> Choice | Range:
-    """ValueError: it is neither a list nor a range."""
+def _parse(value: Any) -> Domain:
+    """Read the values of a key. ValueError: they are neither a list nor a range."""
     if isinstance(value, list):
         if not value or any(value.count(each) > 1 for each in value):
             raise ValueError("expected a list of different values, at least one")
-        return Choice(tuple(value))
+        return Domain(tuple(value))
     if not isinstance(value, Mapping) or len(value) != 1:
         raise ValueError(f"expected a list of values, or a table with one of {', '.join(RANGES)}")
     ((kind, bounds),) = value.items()
     if kind not in RANGES:
         raise ValueError(f"there is no {kind}{did_you_mean(kind, RANGES)}; expected one of {', '.join(RANGES)}")
     log, integer = kind.startswith("log"), kind.endswith("integer")
-    if not (isinstance(bounds, list) and len(bounds) == 2 and all(_is_number(bound, integer) for bound in bounds)):
-        kind, most = ("integers", "2**63") if integer else ("finite numbers", f"{_LARGEST:g}")
-        raise ValueError(f"expected two {kind}, the bounds, of at most {most}")
-    low, high = bounds
+    if not (isinstance(bounds, list) and len(bounds) == 2 and all(_is_bound(each, integer) for each in bounds)):
+        numbers, most = ("integers", "2**63") if integer else ("finite numbers", f"{_LARGEST:g}")
+        raise ValueError(f"expected two {numbers}, the bounds, of at most {most}")
+    low, high = bounds if integer else map(float, bounds)
     if not low < high:
         raise ValueError("expected the lower bound before the upper one")
     if log and low <= 0:
         raise ValueError("expected bounds of more than 0, which have a logarithm")
-    return Range(low, high, log, integer)
+    return Domain((low, high), kind)
 
 
-def _is_number(value: Any, integer: bool) -> bool:
+def _is_bound(value: Any, integer: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, int) and abs(value) <= 2**63 if integer else abs(value) <= _LARGEST
 
 
 def value_text(value: Any) -> str:
-    """Formats a value of a key for people.
-
-    Args:
-        value: The value.
-
-    Returns:
-        Text; of a number that is not whole four digits.
-    """
+    """Format a value of a key for people: a number that is not whole with four digits."""
     return f"{value:.4g}" if isinstance(value, float) else shown(value)

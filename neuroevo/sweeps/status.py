@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
@@ -70,11 +70,11 @@ class TrialStatus:
     @property
     def test(self) -> Summary:
         """The test episodes of the newest elite that played them, with the 95% interval of their mean."""
-        for row in reversed(self.rows):
-            if row["test_mean"] is not None:
-                episodes = self.config.training.test_episodes
-                return interval(episodes, row["test_mean"], row["test_standard_error"])
-        return Summary(0, None, None, None, None)
+        played = [row for row in self.rows if row["test_mean"] is not None]
+        if not played:
+            return Summary(0, None, None, None, None)
+        numbers = played[-1]["test_mean"], played[-1]["test_standard_error"]
+        return interval(self.config.training.test_episodes, *numbers)
 
     @property
     def steps_per_s(self) -> float | None:
@@ -84,55 +84,50 @@ class TrialStatus:
         steps = sum(each for each, rate in later if rate)
         return steps / sum(each / rate for each, rate in later if rate) if steps else None
 
-    def describe(self) -> str:
-        """Return a clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15"."""
-        return describe(self.config, self.rows[-1]) if self.rows else "no generation yet"
 
-
-def describe(config: Config, row: Row) -> str:
-    """Describe how far a trial is.
-
-    Args:
-        config: Its configuration.
-        row: The numbers of its last generation.
-
-    Returns:
-        A clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15".
-    """
+def describe(config: Config, row: Mapping[str, Any]) -> str:
+    """Describe a trial's last generation, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15"."""
     kind = "test" if config.training.test_episodes else "validation"
-    value = row[f"{kind}_mean"]
-    elite = "" if value is None else f"elite {kind} {value:,.1f}, "
+    elite = "" if row[f"{kind}_mean"] is None else f"elite {kind} {number(row[f'{kind}_mean'], 1)}, "
     generations = int(row["generation"]) + 1
     so_far = f"{generations} generation{'s' if generations > 1 else ''}"
-    return f"{so_far}, {elite}{int(row['frames_total']):,} frames, {clock(row['seconds_total'])}"
+    return f"{so_far}, {elite}{number(row['frames_total'])} frames, {clock(row['seconds_total'])}"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """Format a number for people; "-" if there is none."""
+    return "-" if value is None else f"{value:,.{digits}f}"
 
 
 def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
-    """Read a trial's folder, into which another process may be training meanwhile.
-
-    Args:
-        sweep: The sweep.
-        trial: The trial.
-    """
+    """Read the folder of a trial, which another process may be training."""
     config, folder = sweep.config(trial), sweep.out / trial.folder
     other = trial.label in sweep.implementations
+    now = TrialStatus(trial, config, sweep.metric, reason=trial.reason)
     if not (folder / CSV if other else folder / DATABASE).is_file():
-        now = TrialStatus(trial, config, sweep.metric, reason=trial.reason)
         return replace(now, reason=f"there is no run in {folder}") if now.ended else now
     try:
         if other:
-            return TrialStatus(trial, config, sweep.metric, rows_in(folder)[: trial.stopped], trial.reason)
-        reader = RunReader(folder, trust=sweep.trust, like=config)
-        if reader.config.origin() != config.origin():
-            reason = f"{folder} holds a run of another configuration"
-            return TrialStatus(trial, config, sweep.metric, reason=reason)
-        reader.check_file()
-        rows = reader.rows(fitness=False)  # a process that is stopped may have gone on for a while
-        return TrialStatus(trial, config, sweep.metric, rows[: trial.stopped], trial.reason)
+            rows = rows_in(folder)
+        else:
+            reader = RunReader(folder, trust=sweep.trust, like=config)
+            if reader.config.origin() != config.origin():
+                return replace(now, reason=f"{folder} holds a run of another configuration")
+            reader.check_file()
+            rows = reader.rows(fitness=False)
     except UserError as error:
-        return TrialStatus(trial, config, sweep.metric, reason=str(error))
+        return replace(now, reason=str(error))
+    return replace(now, rows=rows[: trial.stopped])  # a process that is stopped may have gone on for a while
 
 
-def ranked(found: Sequence[TrialStatus]) -> list[TrialStatus]:
-    """Sort trials: the best first, then those without a result; equal ones by number."""
-    return sorted(found, key=lambda now: (now.value is None, -(now.value or 0.0), now.trial.number))
+def grouped(statuses: Sequence[TrialStatus]) -> dict[tuple[str, str], list[TrialStatus]]:
+    """Return the trials of each game and group, in the order of the sweep."""
+    groups: dict[tuple[str, str], list[TrialStatus]] = {}
+    for each in statuses:
+        groups.setdefault((each.trial.game, each.group), []).append(each)
+    return groups
+
+
+def rank(value: float | None, trial: Trial) -> tuple[bool, float, int]:
+    """Return the key that sorts trials by their metric: the best first, then those without, equal ones by number."""
+    return value is None, -(value or 0.0), trial.number

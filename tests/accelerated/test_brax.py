@@ -32,7 +32,6 @@ from neuroevo.runs.reader import Elite
 from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.sessions.folder import RunFolder
 from neuroevo.sessions.training_run import run
-from neuroevo.sweeps import executors
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.sweep import load_sweep
 from tests.support.databases import query
@@ -173,6 +172,9 @@ def test_nothing_else_imports_jax(tmp_path):
 
 def test_a_sweep_s_trials_play_by_themselves(tmp_path):
     """Also those of a sweep whose trials share a pipeline."""
+    pytest.importorskip("ray")
+    from neuroevo.sweeps import ray_tasks
+
     (tmp_path / "pendulum.toml").write_text(config().toml())
     text = '[sweep]\nconfigs = "pendulum.toml"\nshared = true\n[sweep.space]\n"algorithm.sigma" = [0.25, 0.5]\n'
     file = tmp_path / "sweep.toml"
@@ -186,7 +188,7 @@ def test_a_sweep_s_trials_play_by_themselves(tmp_path):
     made = sweep.config(trial)
     folder = sweep.out / trial.folder
     networks = [made.network]
-    assert executors._train(made.tables(), str(folder), False, networks, 0, os.getcwd(), ["test"]) == ""
+    assert ray_tasks._train(made.tables(), str(folder), False, networks, 0, os.getcwd(), ["test"]) == ""
     alone = neuroevo.train(made, out=tmp_path / "alone")
     assert results(folder) == results(alone.path)
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from neuroevo.cli import sweep_progress
-from neuroevo.cli.sweep_progress import PlainSweepWatcher, TerminalSweepWatcher, make_sweep_watcher
+from neuroevo.cli.sweep_progress import SweepProgress
 from neuroevo.training.time_left import share_done
 from tests.support.sweeps import load
 
@@ -57,16 +57,22 @@ def search(tmp_path):
     return load(tmp_path, 'configs = "ga.toml"\ntrials = 3\nsearch = "random"')
 
 
+def chosen(search):
+    """Return trials with values as a search may choose them."""
+    return [search.trial(number, {"algorithm.sigma": 0.12345 * (number + 1)}) for number in range(3)]
+
+
 def events(sweep):
     return [event.format(sweep.out) for event in EVENTS]
 
 
 def test_lines(sweep, capsys, monkeypatch):
-    with PlainSweepWatcher(sweep) as watcher:
-        notify(watcher, sweep.points)
+    progress = SweepProgress(sweep)
+    with progress.live:
+        notify(progress, sweep.points)
     assert capsys.readouterr().out.splitlines() == events(sweep)  # no generation within the first seconds
     monkeypatch.setattr(sweep_progress, "SECONDS_BETWEEN_LINES", 0)
-    notify(PlainSweepWatcher(sweep), sweep.points)
+    notify(SweepProgress(sweep), sweep.points)
     assert capsys.readouterr().out.splitlines() == [
         *events(sweep)[:3],
         "ga/frostbite/seed-0: 1 generation, elite test 1,234.6, 1,000,000 frames, 0:01:15",
@@ -77,8 +83,8 @@ def test_lines(sweep, capsys, monkeypatch):
 
 
 def test_lines_of_a_search_name_the_values(search, capsys):
-    watcher = PlainSweepWatcher(search)
-    (trial, other, _) = search.points
+    watcher = SweepProgress(search)
+    (trial, other, _) = chosen(search)
     watcher.begin([replace(trial, status="finished"), other], 3, 2)
     watcher.started(other, False)
     first, second = capsys.readouterr().out.splitlines()
@@ -89,11 +95,10 @@ def test_lines_of_a_search_name_the_values(search, capsys):
 
 def test_a_terminal(search):
     output = io.StringIO()
-    with TerminalSweepWatcher(
-        search, Console(file=output, force_terminal=True, width=150, color_system=None)
-    ) as watcher:
-        notify(watcher, search.points)
-        table = watcher.table()
+    progress = SweepProgress(search, Console(file=output, force_terminal=True, width=150, color_system=None))
+    with progress.live:
+        notify(progress, chosen(search))
+        table = progress.table()
     lines = [line.replace("\x1b[2K", "").strip() for line in output.getvalue().splitlines()]
     for event in ("trial-00000 starts: ", "trial-00001 resumes: ", "trial-00000 finished: ", "trial-00001 ended with "):
         assert sum(event in line for line in lines) == 1
@@ -104,11 +109,7 @@ def test_a_terminal(search):
     assert columns["trial"] == ["trial-00001", "trial-00000", "trial-00002"]
     assert columns["validation_mean"] == ["7.25", "-5.00", "-"] and columns["generations"] == ["7", "2", "-"]
     assert columns["status"] == ["failed", "finished", "failed"]
-    assert columns["algorithm.sigma"][0] == f"{search.points[1].values['algorithm.sigma']:.4g}"
-
-
-def test_files_and_pipes_get_plain_lines(sweep):
-    assert type(make_sweep_watcher(sweep)) is PlainSweepWatcher
+    assert columns["algorithm.sigma"][0] == f"{chosen(search)[1].values['algorithm.sigma']:.4g}"
 
 
 def test_the_part_of_the_budget_that_is_spent(tmp_path):

@@ -20,10 +20,11 @@ class Inline(Executor):
 
     started: ClassVar[list] = []
 
-    def __init__(self, *_):
-        self._over = {}
+    def __init__(self, sweep, *_):
+        self._sweep, self._over = sweep, {}
 
-    def start(self, number, config, folder, trust, implementation):
+    def start(self, trial, config):
+        folder = self._sweep.out / trial.folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         begun = is_run(folder)
         try:
@@ -32,9 +33,9 @@ class Inline(Executor):
             evaluator = self.evaluator(made)
             with closing(evaluator), made.open(["test"]):
                 training_run.run(made.config, evaluator, made)
-            self._over[number] = End()
+            self._over[trial.number] = End()
         except UserError as error:
-            self._over[number] = End(str(error))
+            self._over[trial.number] = End(str(error))
 
     def evaluator(self, made):
         return evaluators.make_evaluator(made.config, made.reference_batch)

@@ -4,9 +4,8 @@ import csv
 import sys
 from textwrap import dedent
 
-from neuroevo.sweeps.driver import run_sweep
+from neuroevo.sweeps.driver import SweepWatcher, run_sweep
 from neuroevo.sweeps.sweep import load_sweep
-from neuroevo.sweeps.watcher import SweepWatcher
 
 TOY_CHILD = (sys.executable, "-m", "tests.support.toy_child")
 GA = """

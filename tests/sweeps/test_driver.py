@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,12 +243,20 @@ def test_what_stops_a_trial_at_its_start_is_known_before_the_first_one(tmp_path)
     assert {trial.status for trial in run_toys(load(tmp_path, text))[1]} == {"finished"}
 
 
+def test_what_an_emulator_refuses_of_a_search_is_known_before_the_first_trial(tmp_path):
+    text = 'configs = "ga.toml"\nsearch = "random"\ntrials = 2\nset = ["env.name=pong"]'
+    sweep, listener = load(tmp_path, text, '"env.options.mode" = [0, 2]'), Listener()
+    with pytest.raises(UserError, match="pong cannot be made: atari option mode is 2"):
+        run_sweep(sweep, listener, program=TOY_CHILD)
+    assert listener.events == [] and Study(sweep.out).trials() == []
+
+
 def test_the_sweeps_files_must_be_writable(tmp_path):
     sweep = load(tmp_path, ONE)
     sweep.out.write_text("")
     with pytest.raises(UserError, match=f"{sweep.out} is a file"):
         run_toys(sweep)
-    below = driver.replace(sweep, out=sweep.out / "below")
+    below = replace(sweep, out=sweep.out / "below")
     with pytest.raises(UserError, match=f"{below.out}: Not a directory"):
         run_toys(below)
 

@@ -79,8 +79,8 @@ def test_an_implementation_ends_with_its_sweep(tmp_path):
     sweep.out.mkdir()
     (trial,) = sweep.points
     folder, lock = sweep.out / trial.folder, os.open(sweep.out, os.O_RDONLY)
-    executor = Processes(lock)
-    executor.start(0, sweep.config(trial), folder, False, sweep.implementations[trial.label])
+    executor = Processes(sweep, lock)
+    executor.start(trial, sweep.config(trial))
     while not ((folder / "metrics.csv").exists() and rows_in(folder)):
         assert executor.ended() == {}
         time.sleep(0.05)

@@ -14,6 +14,7 @@ from neuroevo.sessions.folder import RunFolder
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.pbt import exchanges
+from neuroevo.sweeps.searches import draw
 from neuroevo.sweeps.study import Study
 from tests.support.crashes import Crash, with_crashes
 from tests.support.databases import info_of
@@ -109,7 +110,7 @@ def test_forks_continue_from_the_donors_states(inline, environment, tmp_path):
 def test_the_worst_continue_as_forks_of_the_best(whole):
     sweep, (trials, history, _) = whole
     for end in (2, 4):
-        decided = Study(sweep.out).get(f"exchanges after {end}")
+        decided = Study(sweep.out).study.user_attrs[f"exchanges after {end}"]
         names = {number: folder for _, number, folder, _ in decided}
         at = {trial.number: folder_at(sweep, trial.number, end) for trial in trials}
         metrics = {number: read_rows(path)[end - 1]["validation_mean"] for number, path in at.items()}
@@ -217,8 +218,9 @@ def test_values_change_a_little_or_are_drawn_again(whole):
 def test_values_that_the_configuration_refuses_are_not_taken(whole, tmp_path):
     space = SIGMA + '"algorithm.parents" = {integer = [1, 4]}\n"training.max_episode_steps" = {integer = [5, 20]}\n'
     sweep = loaded(tmp_path / "sweep", space=space)
-    metrics = {trial.number: float(trial.number) for trial in sweep.points}
+    trials = [sweep.trial(number, draw(sweep.space, number)) for number in range(4)]
+    metrics = {trial.number: float(trial.number) for trial in trials}
     for end in range(2, 40, 2):
-        for each in exchanges(sweep, sweep.points, metrics, end):
+        for each in exchanges(sweep, trials, metrics, end):
             assert 1 <= each.values["algorithm.parents"] <= 4 and 5 <= each.values["training.max_episode_steps"] <= 20
             assert type(each.values["algorithm.parents"]) is int

@@ -8,7 +8,6 @@ from neuroevo.networks.network import Network
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
-from neuroevo.sweeps.points import shared_networks
 from neuroevo.sweeps.searches import make_pruner
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.study import DATABASE, NAME, Study
@@ -140,6 +139,24 @@ def test_values_are_those_of_the_space_and_the_configuration_accepts_them(inline
     assert states.count("COMPLETE") == 8 and states.count("FAIL") == len(states) - 8 > 0
 
 
+@pytest.mark.parametrize("search", ["random", "qmc", "pbt"])
+def test_a_trial_that_fails_changes_no_values_of_others(search, tmp_path):
+    chosen = []
+    for name in ("whole", "failed"):
+        (tmp_path / name).mkdir()
+        sweep = load(tmp_path / name, f'search = "{search}"\ntrials = 4', SPACE)
+        sweep.out.mkdir()
+        study = Study(sweep.out, new=True)
+        study.begin(sweep, lambda trial: True)
+        chosen.append([study.ask(sweep)])
+        if name == "failed":
+            study.tell(0, "failed", reason="its process died")
+            study.begin(sweep, lambda trial: True)
+            assert study.ask(sweep) == chosen[1][0]
+        chosen[-1] += [study.ask(sweep) for _ in range(3)]
+    assert chosen[0] == chosen[1] and len({str(trial.values) for trial in chosen[0]}) == 4
+
+
 def test_a_search_whose_points_are_all_refused_says_why(inline, tmp_path):
     sweep = load(tmp_path, 'search = "tpe"\ntrials = 2')
     (tables,) = sweep.tables.values()
@@ -188,8 +205,11 @@ def test_asha_and_hyperband_follow_the_budget():
 def test_which_networks_share(tmp_path):
     lists = '"network.hidden" = [[4], [8]]\n"network.activation" = ["tanh", "relu"]\n"algorithm.sigma" = [0.1, 0.2]\n'
     many = '"network.hidden" = [' + ", ".join(f"[{units}]" for units in range(1, 18)) + "]\n"
-    for space, count in ((lists, 4), (SIGMA.replace("{log_uniform = [0.001, 1.0]}", "[0.1]"), 1), (many, 0)):
-        sweep = load(tmp_path, 'search = "grid"', space)
-        networks = shared_networks(map(sweep.config, sweep.points))
-        assert len(networks) == len(set(networks)) == count
-        assert all(isinstance(network, Network) for network in networks)
+    shared_networks = pytest.importorskip("neuroevo.sweeps.ray_tasks").shared_networks
+    for space, count in ((lists, 4), ('"algorithm.sigma" = [0.1]', 1), (many, 0)):
+        for text in ("", 'search = "tpe"\ntrials = 2'):
+            networks = shared_networks(load(tmp_path, text, space))
+            assert len(networks) == len(set(networks)) == count
+            assert all(isinstance(network, Network) for network in networks)
+    grid = load(tmp_path, "", lists)
+    assert set(shared_networks(grid)) == {grid.config(trial).network for trial in grid.points}

@@ -1,13 +1,13 @@
-"""[sweep.space]: values, draws, and points that configurations accept."""
+"""[sweep.space]: values, draws, and what configurations accept."""
 
 import math
 
 import numpy as np
 import pytest
 
-from neuroevo.core.problems import ConfigError
-from neuroevo.sweeps import points
-from neuroevo.sweeps.space import Choice, Range, parse_space, value_text
+from neuroevo.sweeps.checks import attempt, probe
+from neuroevo.sweeps.searches import draw
+from neuroevo.sweeps.space import Domain, parse_space, value_text
 
 TABLES = {
     "env": {"name": "frostbite"},
@@ -17,9 +17,13 @@ TABLES = {
 }
 
 
-def draws(values, count=2000):
+def draws(domain, count=1000):
+    return [draw({"algorithm.x": domain}, seed)["algorithm.x"] for seed in range(count)]
+
+
+def near(domain, value):
     rng = np.random.default_rng(0)
-    return [values.draw(rng) for _ in range(count)]
+    return {domain.near(value, rng) for _ in range(50)}
 
 
 def test_what_the_file_says():
@@ -33,11 +37,11 @@ def test_what_the_file_says():
     )
     assert problems == []
     assert space == {
-        "network.name": Choice(("model", "large_model")),
-        "algorithm.sigma": Range(1e-3, 1e-1, log=True),
-        "algorithm.optimizer.learning_rate": Range(0, 1),
-        "algorithm.population": Range(50, 500, integer=True),
-        "algorithm.k": Range(1, 100, log=True, integer=True),
+        "network.name": Domain(("model", "large_model")),
+        "algorithm.sigma": Domain((1e-3, 1e-1), "log_uniform"),
+        "algorithm.optimizer.learning_rate": Domain((0.0, 1.0), "uniform"),
+        "algorithm.population": Domain((50, 500), "integer"),
+        "algorithm.k": Domain((1, 100), "log_integer"),
     }
 
 
@@ -72,55 +76,42 @@ def test_what_no_key_can_have(value):
     assert all(problem.key.startswith("sweep.space.algorithm.sigma") for problem in problems) and problems
 
 
+@pytest.mark.parametrize("key", ["sigma", "algorithm.", ".sigma", "algorithm..sigma"])
+def test_what_is_no_key(key):
+    space, (problem,) = parse_space({key: [1, 2]})
+    assert space == {} and (problem.key, problem.value) == (f"sweep.space.{key}", [1, 2])
+    assert "expected SECTION.KEY" in problem.reason
+
+
 def test_draws():
-    numbers = draws(Range(1e-3, 1e-1, log=True))
+    numbers = draws(Domain((1e-3, 1e-1), "log_uniform"))
     assert all(1e-3 <= number <= 1e-1 for number in numbers)
-    assert np.median(np.log10(numbers)) == pytest.approx(-2, abs=0.1)
-    assert np.mean(draws(Range(2.0, 4.0))) == pytest.approx(3, abs=0.1)
-    counts = np.bincount(draws(Range(1, 4, integer=True)))
-    assert counts[0] == 0 and len(counts) == 5 and counts[1:] == pytest.approx(500, rel=0.2)
-    integers = draws(Range(1, 100, log=True, integer=True))
-    assert set(map(type, integers)) == {int} and min(integers) == 1 and max(integers) == 100
-    assert np.bincount(integers)[1] == pytest.approx(2000 * math.log(2) / math.log(101), rel=0.2)
-    assert set(draws(Choice(("a", "b")))) == {"a", "b"}
+    assert np.median(np.log10(numbers)) == pytest.approx(-2, abs=0.15)
+    assert np.mean(draws(Domain((2.0, 4.0), "uniform"))) == pytest.approx(3, abs=0.1)
+    counts = np.bincount(draws(Domain((1, 4), "integer")))
+    assert counts[0] == 0 and len(counts) == 5 and counts[1:] == pytest.approx(250, rel=0.3)
+    integers = draws(Domain((1, 100), "log_integer"))
+    assert set(map(type, integers)) == {int} and min(integers) >= 1 and max(integers) <= 100
+    assert np.bincount(integers)[1] == pytest.approx(1000 * math.log(3) / math.log(201), rel=0.3)  # 0.5 to 1.5
+    assert set(draws(Domain(("a", "b")), 50)) == {"a", "b"}
+    nested = Domain(([8], [16, 16], {"a": 1}))
+    assert [value for value in nested.values if value in draws(nested, 50)] == list(nested.values)
+
+
+def test_draws_depend_on_the_seed_alone():
+    space, _ = parse_space({"algorithm.sigma": {"uniform": [0.1, 1]}, "algorithm.population": [4, 6]})
+    assert draw(space, 5) == draw(space, 5)
+    assert len({draw(space, seed)["algorithm.sigma"] for seed in range(10)}) == 10
 
 
 def test_neighbors_stay_in_the_range():
     """Of population-based training: a fifth more or less, or the next value of a list."""
-    rng = np.random.default_rng(0)
-    assert {Range(1.0, 10.0).near(5.0, rng) for _ in range(50)} == {4.0, 6.0}
-    assert {Range(1, 6, integer=True).near(6, rng) for _ in range(50)} == {5, 6}
-    assert {Range(0.1, 1.0).near(0.1, rng) for _ in range(50)} == {0.1, 0.12}
-    assert {type(Range(1, 6, integer=True).clip(value)) for value in (0.5, 4.8, 7.2)} == {int}
-    assert {Choice(("a", "b", "c")).near("b", rng) for _ in range(50)} == {"a", "c"}
-    assert {Choice(("a", "b", "c")).near("c", rng) for _ in range(50)} == {"b", "c"}
-
-
-def test_points_are_those_of_a_trial_s_number_alone():
-    space, _ = parse_space({"algorithm.sigma": {"uniform": [0.1, 1]}, "algorithm.population": [4, 6]})
-    drawn = [points.draw(space, 5, number) for number in range(3)]
-    assert drawn == [points.draw_accepted(space, TABLES, 5, number) for number in range(3)]
-    others = [points.draw(space, 6, 0), points.draw(space, 5, 0, attempt=1), *drawn]
-    assert len({point["algorithm.sigma"] for point in others}) == 5
-
-
-def test_a_grid_has_every_combination():
-    space, _ = parse_space({"algorithm.sigma": [0.1, 0.2], "algorithm.population": [4, 6, 8]})
-    assert [tuple(point.values()) for point in points.grid(space)] == [
-        (sigma, population) for sigma in (0.1, 0.2) for population in (4, 6, 8)
-    ]
-    assert list(points.grid({})) == [{}]
-
-
-def test_points_that_are_refused_are_drawn_again():
-    space, _ = parse_space({"algorithm.parents": {"integer": [1, 8]}, "algorithm.population": {"integer": [2, 8]}})
-    found = [points.draw_accepted(space, TABLES, 0, number) for number in range(50)]
-    assert all(point["algorithm.parents"] <= point["algorithm.population"] for point in found)
-    space, _ = parse_space({"algorithm.parents": {"integer": [9, 12]}})
-    with pytest.raises(ConfigError) as raised:
-        points.draw_accepted(space, TABLES, 0, 1)
-    assert {problem.key for problem in raised.value.problems} == {"algorithm.parents"}
-    assert "points drawn for trial 1" in raised.value.source
+    assert near(Domain((1.0, 10.0), "uniform"), 5.0) == {4.0, 6.0}
+    assert near(Domain((1, 6), "integer"), 6) == {5, 6}
+    assert set(map(type, near(Domain((1, 6), "log_integer"), 4))) == {int}
+    assert near(Domain((0.1, 1.0), "log_uniform"), 0.1) == {0.1, 0.12}
+    assert near(Domain(("a", "b", "c")), "b") == {"a", "c"}
+    assert near(Domain(("a", "b", "c")), "c") == {"b", "c"}
 
 
 def test_probing_tries_both_ends_and_every_choice():
@@ -132,36 +123,30 @@ def test_probing_tries_both_ends_and_every_choice():
             "algorithm.popluation": [4],
         }
     )
-    found = {(problem.key, problem.value) for problem in points.probe(space, TABLES, seed=0)}
+    accepted, problems = probe(space, TABLES)
+    found = {(problem.key, problem.value) for problem in problems}
     expected = {("algorithm.sigma", -1.0), ("network.name", "modle"), ("algorithm.parents", 9)}
     assert expected < found and {key for key, _ in found - expected} == {"algorithm.popluation"}
+    assert [(key, value) for key, value, _ in accepted] == [
+        ("algorithm.sigma", 1.0), ("network.name", "model"), ("algorithm.parents", 1)
+    ]  # fmt: skip
 
 
 def test_an_end_that_fits_other_values_of_the_space_is_no_problem():
     space, _ = parse_space({"algorithm.parents": {"integer": [1, 16]}, "algorithm.population": [8, 32]})
-    assert points.probe(space, TABLES, seed=0) == []
-
-
-def test_every_trial_has_a_seed_of_its_own():
-    seeds = [points.trial_seed(3, number) for number in range(100)]
-    assert len(set(seeds)) == 100 and all(0 <= seed < 2**63 for seed in seeds)
-    assert points.trial_seed(4, 0) not in seeds
+    accepted, problems = probe(space, TABLES)
+    assert problems == [] and len(accepted) == 4
+    (config,) = [config for key, value, config in accepted if (key, value) == ("algorithm.parents", 16)]
+    assert (config.algorithm.parents, config.algorithm.population) == (16, 32)
 
 
 def test_a_configuration_has_the_values_and_leaves_the_tables_as_they_are():
-    made = points.config_of(TABLES, {"algorithm.sigma": 0.5, "env.options.frame_skip": 2, "training.seed": 7})
+    made, problems = attempt(TABLES, {"algorithm.sigma": 0.5, "env.options.frame_skip": 2, "training.seed": 7})
     assert (made.algorithm.sigma, made.environment.settings()["frame_skip"], made.training.seed) == (0.5, 2, 7)
     assert TABLES["algorithm"] == {"name": "ga", "population": 8, "parents": 3} and "options" not in TABLES["env"]
-    (problem,) = points.refused(TABLES, {"algorithm.name.x": 1})
-    assert (problem.key, problem.value) == ("algorithm.name.x", 1) and "expected SECTION.KEY" in problem.reason
-
-
-def test_networks_of_trials_that_share_a_pipeline():
-    configs = [points.config_of(TABLES, {"network.name": name}) for name in ("model", "large_model", "model")]
-    assert points.shared_networks(configs) == [configs[0].network, configs[1].network]
-    hidden = {"network": {"name": "mlp"}, "env": {"name": "hard_maze"}}
-    many = [points.config_of({**TABLES, **hidden}, {"network.hidden": [units]}) for units in range(1, 18)]
-    assert len(points.shared_networks(many[:16])) == 16 and points.shared_networks(many) == []
+    assert problems == []
+    none, (problem,) = attempt(TABLES, {"algorithm.name.x": 1})
+    assert none is None and "algorithm.name.x" in problem.reason and "not a table" in problem.reason
 
 
 def test_values_as_text():

@@ -12,7 +12,6 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.sweeps import searches
 from neuroevo.sweeps.driver import run_sweep
-from neuroevo.sweeps.points import trial_seed
 from neuroevo.sweeps.settings import MAX_TRIALS
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import load_sweep
@@ -73,30 +72,24 @@ def test_a_grid_of_values_has_every_combination_with_every_seed(tmp_path):
     assert (config.algorithm.population, config.network.hidden, config.training.seed) == (4, (4, 4), 1)
 
 
-def test_a_search_has_trials_with_seeds_of_their_own(tmp_path):
-    sweep = load(tmp_path, 'trials = 3\nseed = 7\nsearch = "random"')
-    assert sweep.metric == "validation_mean" and sweep.trials == 3
-    assert [trial.folder for trial in sweep.points] == [f"trial-{number:05d}" for number in range(3)]
-    assert [trial.seed for trial in sweep.points] == [trial_seed(7, number) for number in range(3)]
-    assert len({trial.values["algorithm.sigma"] for trial in sweep.points}) == 3
-    assert [sweep.config(trial).training.seed for trial in sweep.points] == [trial.seed for trial in sweep.points]
-
-
-@pytest.mark.parametrize("search", ["tpe", "cmaes", "qmc"])
-def test_optuna_chooses_as_it_goes(tmp_path, search):
-    sweep = load(tmp_path, f'trials = 5\nsearch = "{search}"')
-    assert sweep.points == () and sweep.trials == 5
-    trial = sweep.trial(3, {"algorithm.sigma": 0.5})
-    assert (trial.seed, trial.folder, sweep.config(trial).algorithm.sigma) == (
-        trial_seed(0, 3), "trial-00003", 0.5,
-    )  # fmt: skip
+@pytest.mark.parametrize("search", ["random", "tpe", "cmaes", "qmc", "pbt"])
+def test_a_search_has_trials_with_seeds_of_their_own(tmp_path, search):
+    text = f'trials = 100\nsearch = "{search}"'
+    sweep, other = load(tmp_path, text), load(tmp_path, text + "\nseed = 1")
+    assert sweep.metric == "validation_mean" and (sweep.points, sweep.trials) == ((), 100)
+    trials = [sweep.trial(number, {"algorithm.sigma": 0.5}) for number in range(100)]
+    assert len({trial.seed for trial in trials}) == 100 and all(0 <= trial.seed < 2**63 for trial in trials)
+    assert other.trial(0, {}).seed not in {trial.seed for trial in trials}
+    config = sweep.config(trials[3])
+    assert (trials[3].folder, config.algorithm.sigma, config.training.seed) == ("trial-00003", 0.5, trials[3].seed)
 
 
 def test_a_seed_that_the_sweep_itself_sets_is_that_of_all_trials(tmp_path):
     for text in ('trials = 2\nsearch = "random"\n', ""):
         sweep = load(tmp_path, text + 'set = ["training.seed=3"]')
-        assert {trial.seed for trial in sweep.points} == {3}
-        assert sweep.config(sweep.points[0]).training.seed == 3
+        trials = sweep.points or [sweep.trial(number, {}) for number in range(2)]
+        assert {trial.seed for trial in trials} == {3}
+        assert sweep.config(trials[0]).training.seed == 3
     sweep = load(tmp_path, "", '"training.seed" = [3, 4]')
     assert [trial.seed for trial in sweep.points] == [3, 4]
     assert all(not trial.values for trial in sweep.points)
@@ -186,9 +179,9 @@ def test_every_problem_of_a_grid_is_listed_at_once(tmp_path):
     expected = [
         "  set env.name: sweep.games says that",
         "  set training.seed: sweep.seeds says that",
+        '  sweep.space.network.name: expected a list of values with search = "grid"',
         "  sweep.space.training.seed: set says that",
         "  sweep.space.training.seed: sweep.seeds says that",
-        '  sweep.space.network.name: expected a list of values with search = "grid"',
         "  environment 'frostbyte' is unknown; did you mean frostbite?",
         "  sweep.configs: there are 2 called rs",
         "  sweep.games: there are 2 called pong",
@@ -214,8 +207,9 @@ def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
         seeds = 3
         set = ["cluster.address=auto"]
     """
-    found = {key for key, _ in problems(tmp_path, text, '"algorithm.sigma" = [-1]\n"network.name" = ["modle"]')}
-    names = ("trials", "seeds", "metric", "pruner", "pruner_options", "search_options", "space.network.name")
+    space = '"algorithm.sigma" = [-1]\n"network.name" = ["modle"]\n"network.hidden" = [[4], [8]]'
+    found = {key for key, _ in problems(tmp_path, text, space)}
+    names = ("trials", "seeds", "metric", "pruner", "pruner_options", "search_options.quantile", "space.network.hidden")
     assert found >= {*(f"sweep.{name}" for name in names), "algorithm.sigma", "network.name", "cluster.address"}
 
 
@@ -229,7 +223,10 @@ def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
         (ONE + "normalize = {pong = [0, 1]}", "sweep.normalize.pong: no trial plays it, expected one of frostbite"),
         (ONE + "normalize = {frostbyte = [0, 1]}", "environment 'frostbyte' is unknown; did you mean frostbite?"),
         (ONE + "normalize = {frostbite = [1]}", "sweep.normalize.frostbite"),
-        (ONE + "normalize = {frostbite = [1, 1]}", "sweep.normalize.frostbite = [1.0, 1.0]: expected two finite"),
+        (
+            ONE + "normalize = {frostbite = [1, 1]}",
+            "sweep.normalize.frostbite = [1.0, 1.0]: expected two numbers that differ",
+        ),
         (ONE + "normalize = {frostbite = [0, inf]}", "sweep.normalize.frostbite.1 = inf: expected a finite number"),
         (ONE + 'set = ["training.epochs"]', "--set training.epochs: expected SECTION.KEY=VALUE"),
         ('configs = ["absent.toml"]', "there is no configuration file absent.toml"),
@@ -240,10 +237,16 @@ def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
         (ONE + 'cluster = "somewhere"', 'sweep.cluster = "somewhere"'),
         (ONE + "trials = 9", "sweep.trials = 9: a grid has as many as combinations"),
         (ONE + "search_options = {a = 1}", 'sweep.search_options = {a = 1}: search = "grid" has none'),
-        (ONE + "pruner_options = {a = 1}", "sweep.pruner_options = {a = 1}: there is no pruner"),
+        (ONE + "pruner_options = {a = 1}", 'sweep.pruner_options = {a = 1}: pruner = "none" has none'),
         (TWO + 'search = "tpe"\nsearch_options = {n = 1}', "sweep.search_options = {n = 1}: TPESampler has no n, "),
+        (TWO + 'search = "random"\nsearch_options = {n = 1}', "sweep.search_options = {n = 1}: RandomSampler has no n"),
+        (TWO + 'search = "tpe"\nsearch_options = {seed = 1}', "sweep.search_options = {seed = 1}: TPESampler has no"),
         (TWO + 'search = "random"\npruner = "median"\npruner_options = {n_warmup_steps = -1}', "sweep.pruner_options"),
-        (TWO + 'search = "pbt"\nsearch_options = {interval = 0}', "sweep.search_options = {interval = 0}: interval is"),
+        (
+            TWO + 'search = "pbt"\nsearch_options = {interval = 0}',
+            "sweep.search_options.interval = 0: expected at least 1",
+        ),
+        (TWO + 'search = "pbt"\nsearch_options = {i = 1}', "sweep.search_options.i = 1: there is no such key"),
         (TWO + 'search = "pbt"\npruner = "asha"', 'sweep.pruner = "asha": pbt ends no trial'),
         ('trials = 0\nsearch = "tpe"', "sweep.trials = 0: "),
         ('search = "tpe"', 'sweep.trials: missing, expected how many with search = "tpe"'),
@@ -285,7 +288,7 @@ def test_problems_of_what_a_search_searches(tmp_path):
     [
         ('"algorithm.sgima" = [0.1]', "algorithm.sgima", 0.1),
         ('"algoritm.sigma" = [0.1]', "algoritm", NO_VALUE),
-        ('"sigma" = [0.1]', "sigma", 0.1),
+        ('"sigma" = [0.1]', "sweep.space.sigma", [0.1]),
         ('"algorithm.sigma" = {uniform = [-1, 1]}', "algorithm.sigma", -1.0),
         ('"algorithm.sigma" = 0.1', "sweep.space.algorithm.sigma", 0.1),
         ('"network.hidden" = [[4], "large"]', "network.hidden", "large"),
@@ -349,7 +352,10 @@ def test_a_folder_is_of_one_sweep(tmp_path):
     def begin(text):
         sweep = load(tmp_path, text)
         sweep.out.mkdir(exist_ok=True)
-        Study(sweep.out, new=True).begin(sweep, lambda trial: True)
+        study = Study(sweep.out, new=True)
+        study.begin(sweep, lambda trial: True)
+        while len(study.trials()) < sweep.trials:
+            study.ask(sweep)
         return len(Study(sweep.out).trials())
 
     search = 'search = "random"\n'

@@ -2,7 +2,7 @@
 
 import sys
 
-from neuroevo.cli.sweep_progress import PlainSweepWatcher
+from neuroevo.cli.sweep_progress import SweepProgress
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.sweep import load_sweep
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_is_reported_once(tmp_path, capsys):
     assert ended.status == "failed" and ended.reason == "ended with exit code 3"
     ((number, reason),) = [event[1:] for event in listener.events if event[0] == "unreadable"]
     assert number == 0 and f"{folder / 'run.db'} is damaged" in reason
-    PlainSweepWatcher(sweep).unreadable(trial, reason)
+    SweepProgress(sweep).unreadable(trial, reason)
     assert f"{trial.name} continues, but cannot be shown: {reason}" in capsys.readouterr().out
 
 

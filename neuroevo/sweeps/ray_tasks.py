@@ -1,0 +1,140 @@
+"""Trials as tasks of a Ray cluster, whose machines see the same folders. They may share a pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError, TaskCancelledError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from typing_extensions import override
+
+from neuroevo.cluster.connection import join, leave, nodes, reason_of
+from neuroevo.cluster.sharing import end_players
+from neuroevo.config.load import make_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.networks.network import Network
+from neuroevo.sessions.evaluators import info_of, make_evaluator, make_shared_evaluator
+from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.training_run import run
+from neuroevo.sweeps.checks import attempt
+from neuroevo.sweeps.executors import STOP_SECONDS, End, Executor
+from neuroevo.sweeps.sweep import Sweep, Trial
+
+_MOST_NETWORKS = 16  # in one pipeline
+
+
+class RayTasks(Executor):
+    """A task of a Ray cluster for each trial.
+
+    Args:
+        sweep: The sweep.
+        address: The cluster's: "local", "auto" or HOST:PORT.
+    """
+
+    def __init__(self, sweep: Sweep, address: str):
+        self._sweep = sweep
+        # The same for every process that runs this sweep, of which there is one at a time.
+        self._leaves = join(address, hashlib.sha256(bytes(sweep.out)).hexdigest())
+        end_players()  # of a process that was killed
+        self._networks = shared_networks(sweep) if sweep.settings.shared else None
+        self._running: dict[int, Any] = {}
+        self._machines: dict[int, str] = {}
+        self._train = ray.remote(_train)
+
+    @override
+    def start(self, trial: Trial, config: Config) -> None:
+        self._machines[trial.number] = self._machine()
+        there = NodeAffinitySchedulingStrategy(self._machines[trial.number], soft=True)
+        folder, trust = str(self._sweep.out / trial.folder), self._sweep.trust
+        # No core is reserved: trials of other sweeps would wait for it, which may take days.
+        self._running[trial.number] = self._train.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(
+            config.tables(), folder, trust, self._networks, trial.number, os.getcwd(), sys.argv
+        )
+
+    def _machine(self) -> str:
+        """Return the machine with the fewest of this sweep's trials for each core. OSError: none has a core."""
+        trials = Counter(self._machines[number] for number in self._running)
+        cores = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]}
+        able = [((1 + trials[name]) / count, random.random(), name) for name, count in cores.items() if count]
+        if not able:
+            raise OSError("no machine of the cluster offers a core")
+        return min(able)[-1]
+
+    @override
+    def ended(self) -> dict[int, End]:
+        over, done = {}, self._done(seconds=0)
+        for number in [number for number, task in self._running.items() if task in done]:
+            try:
+                over[number] = End(ray.get(self._running.pop(number)))
+            except TaskCancelledError:
+                over[number] = End("was stopped")
+            except RayError as error:
+                over[number] = End(reason_of(error), died=not isinstance(error, RayTaskError))
+        return over
+
+    def _done(self, seconds: float) -> list[Any]:
+        """Wait until all tasks are done, but no longer than this; return those that are."""
+        tasks = list(self._running.values())
+        return ray.wait(tasks, num_returns=len(tasks), timeout=seconds)[0] if tasks else []
+
+    @override
+    def stop(self, number: int) -> None:
+        ray.cancel(self._running[number])
+
+    @override
+    def close(self) -> None:
+        for task in self._running.values():
+            ray.cancel(task)
+        self._done(STOP_SECONDS)
+        self._running.clear()
+        end_players()
+        if self._leaves:
+            leave()
+
+
+def shared_networks(sweep: Sweep) -> list[Network]:
+    """List the networks that trials may have, for a pipeline that has them all; none where they are too many."""
+    domains = {key: domain.values for key, domain in sweep.space.items() if key.startswith("network.")}
+    networks: dict[Network, None] = {}
+    for tables, values in product(sweep.tables.values(), product(*domains.values())):
+        config, _ = attempt(tables, dict(zip(domains, values, strict=True)))
+        if config:
+            networks[config.network] = None
+        if len(networks) > _MOST_NETWORKS:
+            return []
+    return list(networks)
+
+
+def _train(
+    tables: Mapping[str, Any],
+    folder: str,
+    trust: bool,
+    networks: Sequence[Network] | None,
+    turn: int,
+    where: str,
+    command: Sequence[str],
+) -> str:
+    """Train a configuration in a folder, in a process of Ray's; return why it could not, "" if it could."""
+    os.chdir(where)  # configurations may name files and modules from where the sweep began
+    try:
+        config = make_config(tables)
+        made = RunFolder.resume_or_create(folder, config, trust=trust)
+        # Every trial has its own statistics of a reference batch, and players have no accelerator.
+        if networks is None or config.network.needs_reference or config.environment.accelerated:
+            evaluator = make_evaluator(made.config, made.reference_batch)
+        else:
+            evaluator = make_shared_evaluator(made.config, networks, turn)
+        with evaluator, made.open(command, info_of(evaluator)):
+            run(made.config, evaluator, made)
+    except UserError as error:
+        return str(error)
+    return ""
