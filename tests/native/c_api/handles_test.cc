@@ -30,6 +30,8 @@ constexpr int64_t kTime = 60'000;  // ms; what takes milliseconds and takes that
 constexpr int64_t kLanes = 2, kSlotsPerLane = 2, kSlots = kLanes * kSlotsPerLane, kLength = 3;
 constexpr unsigned kChildSeconds = 120;  // after which a child that hangs is killed by its alarm
 
+// 10,000 rounds start so many threads that the kernel gives out their ids a second time. AddressSanitizer then takes a
+// live thread for one of the same id that has ended, and what it keeps for a leak, unless kernel.pid_max is raised.
 int Rounds() {
   const char* text = std::getenv("NEUROEVO_TEST_ROUNDS");
   return text == nullptr ? 20 : std::atoi(text);
