@@ -15,7 +15,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.randomness import Purpose, draw_seeds, held_out_seeds
 from neuroevo.core.statistics import Summary, summarize, without_overflow
 from neuroevo.runs.reader import Elite, RunReader
-from neuroevo.sessions.evaluators import make_evaluator
+from neuroevo.sessions import evaluators
 
 
 @dataclass(frozen=True)
@@ -191,5 +191,5 @@ def evaluate_run(
     """
     reader = run if isinstance(run, RunReader) else RunReader(run, trust=trust)
     _, elite = reader.elite(generation)
-    with make_evaluator(reader.config.on_this_machine(), reader.reference_batch()) as evaluator:
+    with evaluators.make_evaluator(reader.config.on_this_machine(), reader.reference_batch()) as evaluator:
         return evaluate(evaluator, elite, episode_seeds(episodes, seed), max_episode_steps)
