@@ -185,10 +185,10 @@ def test_cma_es_learns_what_is_correlated():
 
 
 def test_cma_es_refuses_large_networks():
-    weights = NativeWeights(["input float32 100; dense 50 0.1"])
-    with pytest.raises(UserError, match="the network has 5,050 weights, expected at most 5,000 for cma_es"):
+    weights = NativeWeights(["input float32 100; dense 51 0.1"])
+    with pytest.raises(UserError, match="the network has 5,100 weights, expected at most 5,000 for cma_es"):
         CMAES().ask(CMAES().init(3), weights)
-    assert len(SepCMAES().ask(SepCMAES().init(3), weights)) == 4 + int(3 * np.log(5050))
+    assert len(SepCMAES().ask(SepCMAES().init(3), weights)) == 4 + int(3 * np.log(5100))
 
 
 def test_states_of_cma_es_are_checked():
