@@ -1,4 +1,4 @@
-"""Every strategy of evosax as an algorithm: algorithm.name = "evosax:CR_FM_NES".
+"""The strategies of evosax as algorithms: algorithm.name = "evosax:CR_FM_NES".
 
 evosax (Lange 2022, https://arxiv.org/abs/2212.04180) has some forty evolution strategies and genetic algorithms in JAX.
 Here they see real games and robots: a strategy proposes vectors, and this package plays them. It computes with whole
