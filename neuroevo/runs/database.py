@@ -85,7 +85,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 if mode == "ro" and "readonly" in str(error):
                     other = "rw"  # a process was killed in the middle of a change, which SQLite has to roll back first
-                elif mode == "ro" and "unable to open" in str(error) and not Path(f"{self.file}-wal").exists():
+                elif mode == "ro" and "unable to open" in str(error) and _is_missing(Path(f"{self.file}-wal")):
                     other = "ro&immutable=1"  # the folder cannot be written, and no process is writing
                 else:
                     raise
@@ -264,7 +264,7 @@ class Database:
             return DiskError(f"cannot write {self.file}: {os.strerror(errno.ENOSPC)}")
         if "disk I/O" in text:
             return DiskError(f"cannot read or write {self.file}: {self._disk_reason()}")
-        if "unable to open" in text and self._mode != "rwc" and not self.file.exists():
+        if "unable to open" in text and self._mode != "rwc" and _is_missing(self.file):
             return UserError(f"{self.file} does not exist")
         if "unable to open" in text or "readonly" in text:
             if _may(self.file.parent, os.W_OK | os.X_OK) and (self._new or _may(self.file, os.R_OK | os.W_OK)):
@@ -310,6 +310,17 @@ def _is_there(file: Path) -> bool:
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
         raise UserError(f"{file} is {kind}, expected a file of a run's database")
     return True
+
+
+def _is_missing(file: Path) -> bool:
+    """Return whether there is no such file. A disk that cannot tell has one, whose opening then says why it fails."""
+    try:
+        os.stat(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _may(path: Path, mode: int) -> bool:
