@@ -6,42 +6,17 @@ an optimizer. Cumulative step-size adaptation (cumulation.py) changes the standa
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState, noise_seeds
+from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
 from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.cumulation import StepSize
+from neuroevo.algorithms.cumulation import StepSize, StepSizeState
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
-from neuroevo.core.arrays import check_array
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.settings import Count, Positive32, settings
-
-
-@dataclass(frozen=True, eq=False)
-class CanonicalESState(CenterState):
-    """The state before a generation.
-
-    Attributes:
-        sigma: Standard deviation of the noise; None in generation 0.
-        path: The evolution path of the step size, float32 [D]; None before the first step, and without adaptation.
-    """
-
-    sigma: float | None = None
-    path: np.ndarray | None = None
-
-    def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: sigma is not positive, or the path is not float32 [D]."""
-        super().check_state()
-        if self.sigma is not None and not 0 < self.sigma < math.inf:
-            raise ValueError(f"sigma is {self.sigma}, expected a positive number")
-        if self.path is not None:
-            check_array("the path", self.path, [None], np.float32)
 
 
 @settings
@@ -57,19 +32,19 @@ class CanonicalES(CenterSearch):
     adapt_sigma: bool = True
     """Whether cumulative step-size adaptation changes sigma."""
 
-    state_type = CanonicalESState
+    state_type = StepSizeState
 
     def __post_init__(self) -> None:
         if self.parents > self.population:
             raise ValueError(f"parents is {self.parents}, expected at most the population, {self.population}")
 
-    def ask(self, state: CanonicalESState, weights: Weights) -> list[Genome]:
+    def ask(self, state: StepSizeState, weights: Weights) -> list[Genome]:
         """Return the center with noise, once for each offspring."""
         seeds = draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS)
-        sigma = self._sigma(state)
+        sigma = state.step_size(self.sigma)
         return [state.center.child(seed, sigma, self.mutation_kind) for seed in seeds]
 
-    def tell(self, state: CanonicalESState, population: Played, weights: Weights) -> CanonicalESState:
+    def tell(self, state: StepSizeState, population: Played, weights: Weights) -> StepSizeState:
         """Move the center by the weighted mean of the best ones' noise, and adapt sigma.
 
         Raises:
@@ -80,19 +55,15 @@ class CanonicalES(CenterSearch):
         logarithms[: self.parents] = np.log(self.parents + 0.5) - np.log(np.arange(1, self.parents + 1))
         shares = rank_weights(fitness, logarithms)
         mean = weights.noise_sum(noise_seeds(population.genomes), shares, state.center.network)
-        theta = weights.theta(state.center) + np.float32(self._sigma(state)) * mean
+        theta = weights.theta(state.center) + np.float32(state.step_size(self.sigma)) * mean
         sigma, path = self._adapted(state, mean, 1 / float(np.sum(np.square(logarithms / logarithms.sum()))))
         return state.moved(theta, population, sigma=sigma, path=path)
 
-    def metrics(self, before: CanonicalESState, after: CanonicalESState) -> dict[str, float]:
+    def metrics(self, before: StepSizeState, after: StepSizeState) -> dict[str, float]:
         """Return sigma."""
-        return {"sigma": self._sigma(before)}
+        return {"sigma": before.step_size(self.sigma)}
 
-    def _sigma(self, state: CanonicalESState) -> float:
-        """Return a state's standard deviation, as float32 represents it."""
-        return float(np.float32(self.sigma if state.sigma is None else state.sigma))
-
-    def _adapted(self, state: CanonicalESState, mean: np.ndarray, mass: float) -> tuple[float, np.ndarray | None]:
+    def _adapted(self, state: StepSizeState, mean: np.ndarray, mass: float) -> tuple[float, np.ndarray | None]:
         """Return the next sigma and path.
 
         Args:
@@ -101,7 +72,7 @@ class CanonicalES(CenterSearch):
             mass: Variance-effective number of parents, mu_eff.
         """
         if not self.adapt_sigma:
-            return self._sigma(state), None
+            return state.step_size(self.sigma), None
         rule = StepSize(len(mean), mass, (mass + 2) / (len(mean) + mass + 5))
         path = rule.path(state.path, mean)
-        return float(np.float32(self._sigma(state) * rule.factor(path))), path
+        return float(np.float32(state.step_size(self.sigma) * rule.factor(path))), path

@@ -7,7 +7,7 @@ which follows the directions in which fitness increases.
 Genomes are vectors, since a change by a matrix cannot be made from a seed; the noise that the matrix is multiplied with
 comes from seeds. The matrix takes D**2 numbers and its decomposition D**3 operations, which limits D. They are computed
 in float64 by NumPy's linear algebra, whose roundings differ from processor to processor, and from a hundred weights on
-with the number of its threads (OPENBLAS_NUM_THREADS): a run that is resumed on another machine goes on, but not with
+with the number of its threads (OPENBLAS_NUM_THREADS): a run that is resumed on another machine continues, but not with
 the same bits.
 """
 
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroevo.algorithms.ascent import CenterSearch, CenterState
+from neuroevo.algorithms.ascent import CenterSearch
 from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.cumulation import Offspring, StepSize, population_size
+from neuroevo.algorithms.cumulation import Offspring, StepSize, StepSizeState, population_size
 from neuroevo.algorithms.fitness_shaping import by_rank
 from neuroevo.algorithms.selection import finite
 from neuroevo.core.arrays import check_array
@@ -28,18 +28,16 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.core.settings import Positive, settings
+from neuroevo.core.settings import Positive32, settings
 
 MAX_DIMENSION = 5000  # two matrices of 200 MB each in every state
 
 
 @dataclass(frozen=True, eq=False)
-class CMAESState(CenterState):
+class CMAESState(StepSizeState):
     """The state before a generation; what is None in generation 0 is of a standard normal distribution.
 
     Attributes:
-        sigma: The step size; None in generation 0.
-        path: The evolution path of the step size, float64 [D].
         covariance_path: The evolution path of the covariance matrix, float64 [D].
         covariance: The covariance matrix, float64 [D, D].
         factor: What standard normal noise is multiplied by, of the newest decomposition, float64 [D, D].
@@ -47,8 +45,6 @@ class CMAESState(CenterState):
         decomposed: The generation whose covariance matrix was decomposed.
     """
 
-    sigma: float | None = None
-    path: np.ndarray | None = None
     covariance_path: np.ndarray | None = None
     covariance: np.ndarray | None = None
     factor: np.ndarray | None = None
@@ -61,10 +57,8 @@ class CMAESState(CenterState):
         arrays = {name: getattr(self, name) for name in ("path", "covariance_path", "covariance", "factor", "lengths")}
         if len({value is None for value in (self.sigma, *arrays.values())}) > 1 or self.decomposed < 0:
             raise ValueError("some of sigma, paths and matrices are missing")
-        if self.sigma is None or self.lengths is None:
+        if self.lengths is None:
             return
-        if not 0 < self.sigma < math.inf:
-            raise ValueError(f"sigma is {self.sigma}, expected a positive number")
         for name, array in arrays.items():
             shape = [len(self.lengths)] * (2 if name in ("covariance", "factor") else 1)
             check_array(f"the {name}", array, shape, np.float64)
@@ -78,7 +72,7 @@ class CMAES(CenterSearch):
 
     population: Offspring | None = None
     """Genomes per generation; left out: 4 + 3 ln D, which is small where returns are noisy."""
-    sigma: Positive = 0.1
+    sigma: Positive32 = 0.1
     """The step size at the start: the standard deviation of every weight."""
 
     state_type = CMAESState
@@ -98,7 +92,7 @@ class CMAES(CenterSearch):
         steps = self._noise(state, weights, population_size(self.population, n))
         if state.factor is not None:
             steps = steps @ state.factor.T
-        theta, sigma = weights.theta(state.center).astype(np.float64), state.sigma or self.sigma
+        theta, sigma = weights.theta(state.center).astype(np.float64), state.step_size(self.sigma)
         return [Genome(Center(theta + sigma * step), network=state.center.network) for step in steps]
 
     def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
@@ -109,7 +103,7 @@ class CMAES(CenterSearch):
         """
         count, n = len(population.genomes), weights.dimensions[state.center.network]
         fitness = finite(population.fitness, count)
-        noise, sigma = self._noise(state, weights, count), state.sigma or self.sigma
+        noise, sigma = self._noise(state, weights, count), state.step_size(self.sigma)
         logarithms = math.log((count + 1) / 2) - np.log(np.arange(1, count + 1))
         best, worst = np.maximum(logarithms, 0.0), np.maximum(-logarithms, 0.0)
         mass, worst_mass = (float(part.sum() ** 2 / np.square(part).sum()) for part in (best, worst))
@@ -140,12 +134,14 @@ class CMAES(CenterSearch):
         # Tutorial, B.2: so rarely that decompositions take no more time than the rest.
         if state.factor is None or state.generation + 1 - state.decomposed > 1 / (10 * n * (of_path + of_all)):
             moved |= self._decomposed(covariance) | {"decomposed": state.generation + 1}
-        return state.moved(theta.astype(np.float32), population, sigma=sigma * rule.factor(path), **moved)
+        return state.moved(
+            theta.astype(np.float32), population, sigma=float(np.float32(sigma * rule.factor(path))), **moved
+        )
 
     def metrics(self, before: CMAESState, after: CMAESState) -> dict[str, float]:
         """Return the step size, and the ratio of the distribution's longest axis to its shortest one."""
         lengths = np.ones(1) if before.lengths is None else before.lengths
-        return {"sigma": before.sigma or self.sigma, "axis_ratio": float(lengths.max() / lengths.min())}
+        return {"sigma": before.step_size(self.sigma), "axis_ratio": float(lengths.max() / lengths.min())}
 
     def _noise(self, state: CMAESState, weights: Weights, count: int) -> np.ndarray:
         """Return standard normal noise, float64 [N, D]."""

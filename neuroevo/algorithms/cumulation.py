@@ -14,7 +14,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.core.arrays import norm
+from neuroevo.algorithms.ascent import CenterState
+from neuroevo.core.arrays import check_array, norm
 from neuroevo.core.settings import Count
 
 Offspring = Annotated[Count, Field(ge=4)]
@@ -24,6 +25,31 @@ Offspring = Annotated[Count, Field(ge=4)]
 def population_size(chosen: int | None, dimension: int) -> int:
     """Return the setting population, or else 4 + 3 ln D."""
     return chosen or 4 + int(3 * math.log(dimension))
+
+
+@dataclass(frozen=True, eq=False)
+class StepSizeState(CenterState):
+    """The state of an algorithm with cumulative step-size adaptation.
+
+    Attributes:
+        sigma: The step size; None in generation 0, when it is the setting sigma.
+        path: The evolution path of the step size, floats [D]; None before the first step, and without adaptation.
+    """
+
+    sigma: float | None = None
+    path: np.ndarray | None = None
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: sigma is not positive, or the path is not [D]."""
+        super().check_state()
+        if self.sigma is not None and not 0 < self.sigma < math.inf:
+            raise ValueError(f"sigma is {self.sigma}, expected a positive number")
+        if self.path is not None:
+            check_array("the path", self.path, [None], np.float32, np.float64)
+
+    def step_size(self, first: float) -> float:
+        """Return the step size as float32 represents it; `first` is that of generation 0."""
+        return float(np.float32(first if self.sigma is None else self.sigma))
 
 
 @dataclass(frozen=True)

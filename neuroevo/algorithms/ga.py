@@ -14,35 +14,40 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
-from neuroevo.algorithms.selection import finite, known_elite, pick_candidates, pick_elite, ranking
+from neuroevo.algorithms.selection import (
+    ValidatedSearch,
+    ValidatedState,
+    finite,
+    fresh_genomes,
+    mutated,
+    pick_candidates,
+    pick_parents,
+    ranking,
+)
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import Problem, refuse
-from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, draw_uniforms
+from neuroevo.core.randomness import Purpose, draw_uniforms
 from neuroevo.core.settings import Count, CountOrZero, settings
 
 
 @dataclass(frozen=True, eq=False)
-class TruncationState(State):
+class TruncationState(ValidatedState):
     """State of algorithms with truncation selection, before a generation.
 
     Attributes:
         parents: Genomes that may have offspring; empty in generation 0 unless the run starts from given genomes.
-        elite: The winner of the last validation; None in generation 0 unless the run starts from given genomes.
-        candidates: Genomes that play validation episodes; empty except between tell() and tell_validation().
     """
 
     parents: tuple[Genome, ...] = ()
-    elite: Genome | None = None
-    candidates: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Check ranges. ValueError: a count is below 0, or there are no parents or no elite after a generation."""
+        """Check ranges. ValueError: as of every validated state, or there are no parents after a generation."""
         super().check_state()
-        if self.generation and not (self.parents and self.elite):
-            raise ValueError(f"there are no parents or no elite after {self.generation} generations")
+        if self.generation and not self.parents:
+            raise ValueError(f"there are no parents after {self.generation} generations")
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class GAState(TruncationState):
 
 
 @settings
-class TruncationGA(Algorithm):
+class TruncationGA(ValidatedSearch):
     """Base class of algorithms whose offspring are mutations of T parents picked uniformly."""
 
     population: Count = 1000
@@ -78,20 +83,9 @@ class TruncationGA(Algorithm):
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
         """Return mutations of the parents or, without parents (generation 0), fresh genomes."""
         if not state.parents:
-            bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
-            return [Genome(base) for base in bases]
-        parents = draw_indices(self.population, len(state.parents), state.seed, state.generation, Purpose.PARENTS)
-        noise = draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS)
-        sigma = scale_at(self.sigma, state)
-        return [state.parents[parent].child(seed, sigma) for parent, seed in zip(parents, noise, strict=True)]
-
-    def candidates(self, state: TruncationState) -> list[Genome]:
-        """Return the previous elite and the best of the population."""
-        return list(state.candidates)
-
-    def elite(self, state: TruncationState) -> Genome:
-        """Return the winner of the last validation. ValueError: the first generation is not finished."""
-        return known_elite(state.elite)
+            return fresh_genomes(self.population, state)
+        parents = pick_parents(state.parents, self.population, state)
+        return mutated(parents, [scale_at(self.sigma, state)] * self.population, state)
 
     def best(self, state: TruncationState) -> list[Genome]:
         """Return the elite, then the other parents."""
@@ -125,20 +119,16 @@ class GA(TruncationGA):
         """Return the elites and mutations of the parents or, without parents (generation 0), fresh genomes."""
         if not state.parents:
             return super().ask(state, weights)
-        elites, of = state.parents[: self.elites], self.tournament
-        count = self.population - len(elites)
-        drawn = draw_indices(count * of, len(state.parents), state.seed, state.generation, Purpose.PARENTS)
-        parents = [state.parents[min(drawn[of * i : of * (i + 1)])] for i in range(count)]  # the best come first
-        noise = draw_seeds(count, state.seed, state.generation, Purpose.MUTATIONS)
-        sigmas = [scale_at(self.sigma, state)] * count
+        elites, sigma = state.parents[: self.elites], scale_at(self.sigma, state)
+        parents = pick_parents(state.parents, self.population - len(elites), state, self.tournament)
+        sigmas = [sigma] * len(parents)
         if self.sigma_factor > 1:
-            powers = 2 * draw_uniforms(count, state.seed, state.generation, Purpose.SIGMAS) - 1
-            inherited = [_sigma(parent, sigma) for parent, sigma in zip(parents, sigmas, strict=True)]
-            sigmas = [
-                float(np.float32(sigma * self.sigma_factor**x)) for sigma, x in zip(inherited, powers, strict=True)
-            ]
-        of_offspring = zip(parents, noise, sigmas, strict=True)
-        return [*elites, *(parent.child(seed, sigma) for parent, seed, sigma in of_offspring)]
+            powers = 2 * draw_uniforms(len(parents), state.seed, state.generation, Purpose.SIGMAS) - 1
+            inherited = (
+                _sigma(parent, sigma) * self.sigma_factor**x for parent, x in zip(parents, powers, strict=True)
+            )
+            sigmas = [float(np.float32(each)) for each in inherited]
+        return [*elites, *mutated(parents, sigmas, state)]
 
     def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
         """Select the fittest as parents and as candidates; the previous elite is the first candidate."""
@@ -152,11 +142,10 @@ class GA(TruncationGA):
 
     def tell_validation(self, state: GAState, validation: Played) -> GAState:
         """Select the candidate with the best validation as the elite, which is always a parent."""
-        elite, parents = pick_elite(validation.genomes, validation.fitness), state.parents
-        if elite not in parents:
-            parents = (elite, *parents[: self.parents - 1])
-        steps = state.steps + validation.steps
-        return GAState(state.seed, parents, elite, generation=state.generation + 1, steps=steps)
+        told: GAState = super().tell_validation(state, validation)
+        if told.elite is None or told.elite in told.parents:
+            return told
+        return replace(told, parents=(told.elite, *told.parents[: self.parents - 1]))
 
     def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
         """Return the sigma of the generation's offspring or, where it adapts itself, the mean of the new parents'."""

@@ -22,7 +22,7 @@ from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
 from neuroevo.algorithms.novelty import check_behaviors, checked, mean_and_highest, novelty
 from neuroevo.algorithms.schedules import scale_at, shortest
-from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
+from neuroevo.algorithms.selection import pick_candidates, ranking
 from neuroevo.core.archive import Archive
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
@@ -118,16 +118,6 @@ class GANS(TruncationGA):
         if state.leader is not None:
             genomes, behaviors = [state.parents[0], *genomes], np.vstack([state.leader, behaviors])
         return genomes, behaviors, novelty(behaviors, state.archive, self.k, peers=True)
-
-    def tell_validation(self, state: GANSState, validation: Played) -> GANSState:
-        """Select the candidate with the best validation as the elite; the parents stay as they are."""
-        return replace(
-            state,
-            generation=state.generation + 1,
-            steps=state.steps + validation.steps,
-            elite=pick_elite(validation.genomes, validation.fitness),
-            candidates=(),
-        )
 
     def archive(self, state: GANSState) -> Archive:
         """Return the archive that novelty is measured against."""

@@ -11,21 +11,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.novelty import check_behaviors, checked, known
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
-from neuroevo.algorithms.selection import finite, known_elite, pick_candidates, pick_elite
+from neuroevo.algorithms.selection import (
+    ValidatedSearch,
+    ValidatedState,
+    finite,
+    fresh_genomes,
+    mutated,
+    pick_candidates,
+    pick_parents,
+)
 from neuroevo.core.archive import Archive, Grid
 from neuroevo.core.behavior import Behavior, Measure
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import Problem, refuse
-from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
 from neuroevo.core.settings import Count, listed, settings
 
 _Numbers = Annotated[tuple[float, ...], BeforeValidator(listed)]
@@ -35,31 +42,25 @@ _Counts = Annotated[
 
 
 @dataclass(frozen=True, eq=False)
-class MAPElitesState(State):
+class MAPElitesState(ValidatedState):
     """The state before a generation.
 
     Attributes:
         cells: The archive: the fittest genome of each cell that has one.
         start: Genomes whose offspring come first; none for fresh genomes.
-        elite: The winner of the last validation; None in generation 0.
-        candidates: Genomes that play validation episodes; empty except between tell() and tell_validation().
     """
 
     cells: Archive = Archive()
     start: tuple[Genome, ...] = ()
-    elite: Genome | None = None
-    candidates: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: there is no elite after a generation, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: as of every validated state, or behaviors do not fit."""
         super().check_state()
         check_behaviors(self.cells)
-        if self.generation and self.elite is None:
-            raise ValueError(f"there is no elite after {self.generation} generations")
 
 
 @settings
-class MAPElites(Algorithm):
+class MAPElites(ValidatedSearch):
     """MAP-Elites, which keeps the best genome of every cell of a grid of behaviors."""
 
     population: Count = 1000
@@ -95,25 +96,29 @@ class MAPElites(Algorithm):
         Raises:
             ConfigError: The settings are for other numbers, or there are no bounds; all problems.
         """
-        problems, names = [], ", ".join(measure.name for measure in measures[:8]) + ("..." if len(measures) > 8 else "")
-        bounds: dict[str, Any] = {}
-        for key, axes in (("cells", self.cells), ("low", self.low), ("high", self.high)):
-            if len(axes) not in {0, len(measures)} | ({1} if key == "cells" else set()):
-                reason = f"expected {len(measures)} numbers, one for each of {names}"
-                problems.append(Problem(key, reason, list(axes)))
-        for key in ("low", "high"):
-            bounds[key] = getattr(self, key) or tuple(getattr(measure, key) for measure in measures)
-            for measure, bound in zip(measures, bounds[key], strict=False):
-                if not math.isfinite(bound):
-                    reason = f"missing, as {measure.name} has no bound: expected one number for each of {names}"
-                    problems.append(Problem(key, reason))
-                    break
+        names = ", ".join(measure.name for measure in measures[:8]) + ("..." if len(measures) > 8 else "")
+        low = self.low or tuple(measure.low for measure in measures)
+        high = self.high or tuple(measure.high for measure in measures)
+        each = f"expected {len(measures)} numbers, one for each of {names}"
+        given: dict[str, tuple[float, ...]] = {"low": low, "high": high}
+        if len(self.cells) != 1:
+            given["cells"] = self.cells
+        refuse(Problem(key, each, list(axes)) for key, axes in given.items() if len(axes) != len(measures))
+        problems = []
+        for key, bounds in (("low", low), ("high", high)):
+            endless = [
+                measure.name for measure, bound in zip(measures, bounds, strict=True) if not math.isfinite(bound)
+            ]
+            if endless:
+                problems.append(Problem(key, f"missing, as {endless[0]} has no bound: {each}"))
         refuse(problems)
-        found = replace(self, **bounds)
-        for measure, low, high in zip(measures, found.low, found.high, strict=True):
-            if not low < high:
-                refuse([Problem("high", f"expected more than {low:g} for {measure.name}, the lower bound", high)])
-        return found
+        for measure, least, most in zip(measures, low, high, strict=True):
+            if not least < most:
+                problems.append(
+                    Problem("high", f"expected more than {least:g} for {measure.name}, the lower bound", most)
+                )
+        refuse(problems)
+        return replace(self, low=low, high=high)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> MAPElitesState:
         """Make the state before generation 0, whose offspring are those of the genomes."""
@@ -123,14 +128,9 @@ class MAPElites(Algorithm):
         """Return mutations of the archive's genomes or, while it is empty, of the first ones or fresh genomes."""
         parents = state.cells.genomes or state.start
         if not parents:
-            bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
-            return [Genome(base) for base in bases]
-        drawn = draw_indices(self.population, len(parents), state.seed, state.generation, Purpose.PARENTS)
-        noise, sigma = (
-            draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS),
-            scale_at(self.sigma, state),
-        )
-        return [parents[parent].child(seed, sigma) for parent, seed in zip(drawn, noise, strict=True)]
+            return fresh_genomes(self.population, state)
+        picked = pick_parents(parents, self.population, state)
+        return mutated(picked, [scale_at(self.sigma, state)] * self.population, state)
 
     def tell(self, state: MAPElitesState, population: Played, weights: Weights | None = None) -> MAPElitesState:
         """Let every genome compete for the cell of its behavior.
@@ -145,24 +145,6 @@ class MAPElites(Algorithm):
         best, scores = (genomes, fitness) if cells.fitness is None else (cells.genomes, cells.fitness)
         candidates = tuple(pick_candidates(best, scores, self.validation_candidates, state.elite))
         return replace(state, steps=state.steps + population.steps, cells=cells, candidates=candidates)
-
-    def candidates(self, state: MAPElitesState) -> list[Genome]:
-        """Return the previous elite and the archive's fittest genomes."""
-        return list(state.candidates)
-
-    def tell_validation(self, state: MAPElitesState, validation: Played) -> MAPElitesState:
-        """Select the candidate with the best validation as the elite; the archive stays as it is."""
-        return replace(
-            state,
-            generation=state.generation + 1,
-            steps=state.steps + validation.steps,
-            elite=pick_elite(validation.genomes, validation.fitness),
-            candidates=(),
-        )
-
-    def elite(self, state: MAPElitesState) -> Genome:
-        """Return the winner of the last validation. ValueError: the first generation is not finished."""
-        return known_elite(state.elite)
 
     def best(self, state: MAPElitesState) -> list[Genome]:
         """Return the elite, then the archive's genomes in the order of their cells."""

@@ -1,4 +1,4 @@
-"""Ranking and the choice of the elite, which genetic algorithms and random search share.
+"""Ranking, offspring and the choice of the elite, which genetic algorithms, MAP-Elites and random search share.
 
 The candidates for the elite are the best genomes of a generation, the last of them replaced by the previous elite. The
 candidate with the best mean over its validation episodes becomes the new elite (Such et al. 2017, section 3;
@@ -7,11 +7,84 @@ https://arxiv.org/abs/1712.06567).
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
+
+
+@dataclass(frozen=True, eq=False)
+class ValidatedState(State):
+    """The state of an algorithm whose elite is chosen by validation episodes.
+
+    Attributes:
+        elite: The winner of the last validation; None in generation 0 unless the run starts from given genomes.
+        candidates: Genomes that play validation episodes; empty except between tell() and tell_validation().
+    """
+
+    elite: Genome | None = None
+    candidates: tuple[Genome, ...] = ()
+
+    def check_state(self) -> None:
+        """Check ranges. ValueError: a count is below 0, or there is no elite after a generation."""
+        super().check_state()
+        if self.generation and self.elite is None:
+            raise ValueError(f"there is no elite after {self.generation} generations")
+
+
+class ValidatedSearch(Algorithm, ABC):
+    """Base class of algorithms whose elite is chosen by validation episodes among the candidates of their states."""
+
+    def candidates(self, state: Any) -> list[Genome]:
+        """Return the candidates that tell() has chosen."""
+        return list(state.candidates)
+
+    def tell_validation(self, state: Any, validation: Played) -> Any:
+        """Select the candidate with the best validation as the elite."""
+        return replace(
+            state,
+            generation=state.generation + 1,
+            steps=state.steps + validation.steps,
+            elite=pick_elite(validation.genomes, validation.fitness),
+            candidates=(),
+        )
+
+    def elite(self, state: Any) -> Genome:
+        """Return the winner of the last validation. ValueError: the first generation is not finished."""
+        return known_elite(state.elite)
+
+
+def fresh_genomes(count: int, state: State) -> list[Genome]:
+    """Return genomes with fresh weights, which depend on the state's seed and generation alone."""
+    return [Genome(base) for base in draw_seeds(count, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)]
+
+
+def pick_parents(parents: Sequence[Genome], count: int, state: State, tournament: int = 1) -> list[Genome]:
+    """Pick the parents of `count` offspring.
+
+    Args:
+        parents: Those that may be picked, the best first.
+        count: Number of offspring.
+        state: The state before the generation.
+        tournament: How many are drawn for each offspring, the best of which is picked.
+
+    Returns:
+        A parent for each offspring.
+    """
+    drawn = draw_indices(count * tournament, len(parents), state.seed, state.generation, Purpose.PARENTS)
+    return [parents[min(drawn[at : at + tournament])] for at in range(0, count * tournament, tournament)]
+
+
+def mutated(parents: Sequence[Genome], sigmas: Sequence[float], state: State) -> list[Genome]:
+    """Return a mutation of each parent, with noise of its own of this standard deviation."""
+    noise = draw_seeds(len(parents), state.seed, state.generation, Purpose.MUTATIONS)
+    return [parent.child(seed, sigma) for parent, seed, sigma in zip(parents, noise, sigmas, strict=True)]
 
 
 def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:

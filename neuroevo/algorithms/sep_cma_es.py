@@ -14,7 +14,7 @@ import numpy as np
 
 from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
 from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.cumulation import Offspring, StepSize, population_size
+from neuroevo.algorithms.cumulation import Offspring, StepSize, StepSizeState, population_size
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
 from neuroevo.algorithms.spread import SpreadState
@@ -26,27 +26,21 @@ from neuroevo.core.settings import Positive32, settings
 
 
 @dataclass(frozen=True, eq=False)
-class SepCMAESState(SpreadState):
+class SepCMAESState(StepSizeState, SpreadState):
     """The state before a generation.
 
     Attributes:
-        sigma: The step size; None in generation 0.
-        path: The evolution path of the step size, float32 [D]; None in generation 0, as the next.
-        covariance_path: The evolution path of the standard deviations, float32 [D].
+        covariance_path: The evolution path of the standard deviations, float32 [D]; None in generation 0.
     """
 
-    sigma: float | None = None
-    path: np.ndarray | None = None
     covariance_path: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: sigma is not positive, or a path is not float32 [D]."""
+        """Check shapes and ranges. ValueError: as of step sizes and spreads, or the path is not float32 [D]."""
         super().check_state()
-        if self.sigma is not None and not 0 < self.sigma < math.inf:
-            raise ValueError(f"sigma is {self.sigma}, expected a positive number")
-        for path in (self.path, self.covariance_path):
-            if path is not None:
-                check_array("a path", path, [None if self.spread is None else len(self.spread)], np.float32)
+        if self.covariance_path is not None:
+            dimension = None if self.spread is None else len(self.spread)
+            check_array("the covariance path", self.covariance_path, [dimension], np.float32)
 
 
 @settings
@@ -65,7 +59,7 @@ class SepCMAES(CenterSearch):
         spread = state.deviations(1.0, weights)
         count = population_size(self.population, len(spread))
         seeds = draw_seeds(count, state.seed, state.generation, Purpose.MUTATIONS)
-        kind, sigma = Scaled(Center(spread)), self._sigma(state)
+        kind, sigma = Scaled(Center(spread)), state.step_size(self.sigma)
         return [state.center.child(seed, sigma, kind) for seed in seeds]
 
     def tell(self, state: SepCMAESState, population: Played, weights: Weights) -> SepCMAESState:
@@ -80,7 +74,7 @@ class SepCMAES(CenterSearch):
         shares = rank_weights(fitness, logarithms)
         mean, squares = weights.noise_sums(noise_seeds(population.genomes), shares, shares, state.center.network)
         n, mass = len(mean), float(1 / np.sum(np.square(logarithms / logarithms.sum())))
-        spread, sigma = state.deviations(1.0, weights), self._sigma(state)
+        spread, sigma = state.deviations(1.0, weights), state.step_size(self.sigma)
         rule = StepSize(n, mass, (mass + 2) / (n + mass + 3))
         path, rate = rule.path(state.path, mean), 4 / (n + 4)
         missing = rate * (2 - rate) if rule.is_long(path, state.generation) else 0.0
@@ -100,8 +94,4 @@ class SepCMAES(CenterSearch):
 
     def metrics(self, before: SepCMAESState, after: SepCMAESState) -> dict[str, float]:
         """Return the mean standard deviation of the noise."""
-        return {"sigma": self._sigma(before) * before.mean_deviation(1.0)}
-
-    def _sigma(self, state: SepCMAESState) -> float:
-        """Return a state's step size, as float32 represents it."""
-        return float(np.float32(self.sigma if state.sigma is None else state.sigma))
+        return {"sigma": before.step_size(self.sigma) * before.mean_deviation(1.0)}

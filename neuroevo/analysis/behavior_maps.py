@@ -57,15 +57,13 @@ def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
     measures = run.config.environment.measures
     if len(measures) < 2:
         raise UserError(f"{run.config.env.name} has {len(measures)} measures, expected two for a map")
-    found = [
-        (each.played_behaviors[:, len(each.played_behaviors[0]) - len(measures) :][:, axes], each.fitness)
-        for each in MembersReader(run.path).each()
-        if each is not None and each.played_behaviors is not None
-    ]
+    ends = [axis - len(measures) for axis in axes]  # of a trajectory, its last sample
+    generations = [each for each in MembersReader(run.path).each() if each is not None]
+    found = [(each.behaviors[:, ends], each.fitness) for each in generations if each.behaviors is not None]
     if not found:
         raise UserError(f"the run in {run.path} has no behaviors of its members (logging.members_megabytes)")
-    behaviors = np.concatenate([each for each, _ in found]).astype(np.float64)
-    fitness = np.concatenate([each for _, each in found])
+    behaviors = np.concatenate([behavior for behavior, _ in found]).astype(np.float64)
+    fitness = np.concatenate([fitness for _, fitness in found])
     known = np.isfinite(behaviors).all(axis=1)
     behaviors, fitness = behaviors[known], fitness[known]
     algorithm = run.config.algorithm

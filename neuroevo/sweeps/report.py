@@ -100,7 +100,7 @@ def run_row(now: TrialStatus, space: Space) -> Row:
 
 
 def tables_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> dict[str, list[Row]]:
-    """Compute the tables of a report on a grid, by the names of their CSV files; there are none of a search."""
+    """Compute the tables of a report by the names of their CSV files, which only a grid has."""
     if sweep.settings.search != "grid":
         return {}
     over_games = {"aggregates": aggregates, "improvement": improvements}

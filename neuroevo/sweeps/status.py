@@ -95,7 +95,7 @@ def describe(config: Config, row: Mapping[str, Any]) -> str:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """Format a number for people; "-" if there is none."""
+    """Format a number with thousands separated by commas; "-" stands for None."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 

@@ -99,7 +99,7 @@ def test_bounds_are_the_environments():
 def test_settings_for_other_behaviors_are_refused(options, message):
     with pytest.raises(ConfigError, match=message):
         MAPElites(**options).on_measures(PLANE)
-    with pytest.raises(ConfigError, match="low: missing, as y has no bound: expected one number for each of x, y"):
+    with pytest.raises(ConfigError, match="low: missing, as y has no bound: expected 2 numbers, one for each of x, y"):
         MAPElites().on_measures((Measure("x", 0, 1), Measure("y")))
 
 
