@@ -83,7 +83,8 @@ TEST(ThreadsAndSplitsChangeNothing) {
       for (size_t begin = 0; begin < 40; begin += part) {
         const size_t end = std::min<size_t>(40, begin + part);
         const NoiseTerms some = {{terms.seeds.begin() + begin, terms.seeds.begin() + end},
-                                 {terms.weights.begin() + begin, terms.weights.begin() + end}};
+                                 {terms.weights.begin() + begin, terms.weights.begin() + end},
+                                 {}};
         AddLowRankNoise(network, 2, some, &pool, sums.data());
       }
       CheckSame(sums, expected);
