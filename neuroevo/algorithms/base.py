@@ -94,6 +94,11 @@ class Algorithm(ABC):
         return GAUSSIAN
 
     @property
+    def needs_reference(self) -> bool:
+        """Whether ask() needs a reference batch, for Weights.output_change()."""
+        return False
+
+    @property
     def validates(self) -> bool:
         """Whether some genomes play validation episodes: those of candidates()."""
         return type(self).candidates is not Algorithm.candidates

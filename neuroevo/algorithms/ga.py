@@ -2,7 +2,8 @@
 
 Truncation selection, mutation by additive Gaussian noise, no crossover, and an elite chosen by validation episodes.
 What does not depend on how parents are selected is in TruncationGA, which GA-NS (ga_ns.py) shares. Beyond that paper,
-parents may play again beside their offspring, be selected by tournaments, and pass on a mutation power of their own.
+parents may play again beside their offspring, be selected by tournaments, and pass on a mutation power of their own;
+and mutations may be scaled by what they change.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.safe_mutations import rescaled
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
     ValidatedSearch,
@@ -22,6 +24,7 @@ from neuroevo.algorithms.selection import (
     finite,
     fresh_genomes,
     mutated,
+    noise_of,
     pick_candidates,
     pick_parents,
     ranking,
@@ -106,14 +109,25 @@ class GA(TruncationGA):
     """Above 1, sigma adapts itself: an offspring's sigma is that of its parent times a number between 1 / sigma_factor
     and sigma_factor, whose logarithm is uniform; the setting sigma is that of the first offspring."""
 
+    output_change: Annotated[float, Field(ge=0)] = 0.0
+    """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled so that the mean squared change of the
+    network's outputs, compared with its parent's on observations of random play, is this; sigma is tried first."""
+
     state_type = GAState
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.output_change and self.sigma_factor > 1:
+            refuse([Problem("output_change", "expected 0 where sigma_factor is above 1", self.output_change)])
         if self.elites > min(self.parents, self.population - 1):
             most = min(self.parents, self.population - 1)
             expected = f"expected at most {most}, as there are {self.parents} parents and {self.population} genomes"
             refuse([Problem("elites", expected, self.elites)])
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether mutations are safe."""
+        return self.output_change > 0
 
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
         """Return the elites and mutations of the parents or, without parents (generation 0), fresh genomes."""
@@ -128,6 +142,9 @@ class GA(TruncationGA):
                 _sigma(parent, sigma) * self.sigma_factor**x for parent, x in zip(parents, powers, strict=True)
             )
             sigmas = [float(np.float32(each)) for each in inherited]
+        if self.output_change:
+            assert weights is not None
+            sigmas = rescaled(parents, noise_of(parents, state), sigma, self.output_change, weights)
         return [*elites, *mutated(parents, sigmas, state)]
 
     def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
@@ -148,9 +165,9 @@ class GA(TruncationGA):
         return replace(told, parents=(told.elite, *told.parents[: self.parents - 1]))
 
     def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
-        """Return the sigma of the generation's offspring or, where it adapts itself, the mean of the new parents'."""
+        """Return the sigma of the generation's offspring or, where they differ, the mean of the new parents'."""
         sigma = scale_at(self.sigma, before)
-        if self.sigma_factor > 1:
+        if self.sigma_factor > 1 or self.output_change:
             sigma = float(np.mean([_sigma(parent, sigma) for parent in after.parents]))
         return {"sigma": shortest(sigma)}
 

@@ -81,9 +81,14 @@ def pick_parents(parents: Sequence[Genome], count: int, state: State, tournament
     return [parents[min(drawn[at : at + tournament])] for at in range(0, count * tournament, tournament)]
 
 
+def noise_of(parents: Sequence[Genome], state: State) -> list[int]:
+    """Return a seed of noise for an offspring of each parent."""
+    return draw_seeds(len(parents), state.seed, state.generation, Purpose.MUTATIONS)
+
+
 def mutated(parents: Sequence[Genome], sigmas: Sequence[float], state: State) -> list[Genome]:
     """Return a mutation of each parent, with noise of its own of this standard deviation."""
-    noise = draw_seeds(len(parents), state.seed, state.generation, Purpose.MUTATIONS)
+    noise = noise_of(parents, state)
     return [parent.child(seed, sigma) for parent, seed, sigma in zip(parents, noise, sigmas, strict=True)]
 
 

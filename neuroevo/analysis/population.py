@@ -78,7 +78,7 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
     state = reader.state(generation)
-    genomes = reader.config.algorithm.ask(state.algorithm, weights_of(reader.config))
+    genomes = reader.config.algorithm.ask(state.algorithm, weights_of(reader.config, reader.reference_batch()))
     population = Population(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
     if wanted is None:
         return population
@@ -94,7 +94,9 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
     genomes = found.genomes(generation)
     if not all(center.has_weights for center in centers_of(genomes).values()):
         try:
-            genomes = reader.config.algorithm.ask(reader.algorithm_state(generation), weights_of(reader.config))
+            genomes = reader.config.algorithm.ask(
+                reader.algorithm_state(generation), weights_of(reader.config, reader.reference_batch())
+            )
         except UserError:
             return None
     return Population(generation, genomes, members.fitness, members.played_behaviors)

@@ -62,7 +62,9 @@ class ClusterEvaluator(Closing):
         self.device, self.frame_skip, self.num_actions = facts.device, facts.frame_skip, facts.num_actions
         self.observation_size, self.behavior_size = facts.observation_size, facts.behavior_size
         self._behavior_dtype = np.dtype(facts.behavior_dtype)
-        self.weights = NativeWeights(facts.network_texts[network : network + 1])
+        self.weights = NativeWeights(
+            facts.network_texts[network : network + 1], reference_batch=machines.reference_batch
+        )
         self.dimension = self.weights.dimensions[0]
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:

@@ -115,7 +115,7 @@ class Player(Closing):
     Args:
         settings: What it plays.
         threads: Worker threads.
-        reference_batch: Observations for vbn layers; None: the network has none.
+        reference_batch: Observations for vbn layers and safe mutations; None: the run needs none.
         fetch: Gets a batch's table and the vectors of its centers, in the table's order.
 
     Raises:

@@ -105,6 +105,12 @@ def _check(given: Translation, source: str) -> Config:
     if not kind.materialized and "network" in made and made["network"].dtype != "float32":
         reason = f"mutations of {kind}, which {algorithm_name} makes, are for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
+    if environment is not None and "algorithm" in made and made["algorithm"].needs_reference:
+        normalized = "network" in made and made["network"].normalize_observations
+        if environment.accelerated or normalized:
+            what = "normalizes observations" if normalized else "plays beside JAX"
+            reason = f"{algorithm_name} compares networks by observations of random play, and this run {what}"
+            found.append(Problem("algorithm", f"{reason}; expected safe mutations to be off", algorithm_name))
     if environment is not None and "algorithm" in made and made["algorithm"].behavior:
         try:
             made["algorithm"] = made["algorithm"].on_measures(environment.measures)

@@ -232,6 +232,11 @@ class Config:
         kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)
 
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the network or the algorithm needs a reference batch of observations, which the run then keeps."""
+        return self.network.needs_reference or self.algorithm.needs_reference
+
     def on_this_machine(self) -> Config:
         """The same without a cluster, for what is played once the run is over."""
         return replace(self, cluster=Cluster())

@@ -159,3 +159,17 @@ class Weights(Protocol):
         Returns:
             Both float32 [D of the network].
         """
+
+    def output_change(self, parent: Genome) -> Callable[[int, float], float]:
+        """Return a function of seed and scale of a Gaussian mutation that says how much the network's outputs change.
+
+        Args:
+            parent: What is mutated.
+
+        Returns:
+            The function. It returns the mean of the squared differences between the outputs of the mutated network and
+            of its parent for the environment's reference batch, all in float32 except the mean.
+
+        Raises:
+            UserError: There is no reference batch.
+        """

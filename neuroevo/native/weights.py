@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -12,6 +13,8 @@ from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutati
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum, noise_sums
 from neuroevo.native.population import Population
 
+_OBSERVATIONS = 32  # of the reference batch, evenly spaced, by which mutations are compared with their parents
+
 
 class NativeWeights:
     """Weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
@@ -20,15 +23,21 @@ class NativeWeights:
         dimensions: D of each network.
     """
 
-    def __init__(self, networks: Sequence[str], device: str = "cpu"):
+    def __init__(
+        self,
+        networks: Sequence[str],
+        device: str = "cpu",
+        reference_batch: np.ndarray | None = None,
+    ):
         """Make rows for one genome at a time.
 
         Args:
             networks: Layer lists in text form.
             device: Where noise is added up, "cpu" or "gpu", with bit-identical sums.
+            reference_batch: Observations as the networks see them, [B, ...], for output_change().
         """
         self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
-        self._networks, self._device = networks, device
+        self._networks, self._device, self._reference_batch = networks, device, reference_batch
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
@@ -114,6 +123,46 @@ class NativeWeights:
             Both float32 [D].
         """
         return noise_sums(seeds, factors, square_factors, self.dimensions[network], device=self._device)
+
+    def output_change(self, parent: Genome) -> Callable[[int, float], float]:
+        """Return a function of a mutation's seed and scale, as the protocol Weights documents it.
+
+        Networks are evaluated on the CPU in float32, with the same bits wherever they play. An lstm's state is that
+        after the observations before, as the reference batch is the play of successive steps.
+
+        Args:
+            parent: What is mutated.
+
+        Returns:
+            The function.
+
+        Raises:
+            UserError: There is no reference batch.
+        """
+        if self._reference_batch is None:
+            raise UserError("safe mutations need a reference batch of observations, and there is none")
+        text = self._networks[parent.network]
+        population = Population([text], rows=2)
+        normalized = any(line.startswith("vbn") for line in text.split("; "))
+        if normalized:
+            population.set_reference(self._reference_batch)
+        batch = self._reference_batch[:: max(1, len(self._reference_batch) // _OBSERVATIONS)]
+
+        def outputs(row: int) -> np.ndarray:
+            if normalized:
+                population.prepare([row])
+            if not population.recurrent:
+                return population.forward([row] * len(batch), batch, population.outputs)
+            population.clear_states([0])
+            return np.concatenate([population.forward([row], each[None], population.outputs, [0]) for each in batch])
+
+        def change(seed: int, scale: float) -> float:
+            population.perturb([1], [0], [seed], [scale])
+            return math.fsum(np.square(outputs(1).astype(np.float64) - before).ravel()) / before.size
+
+        population.assign([0], [0], self.theta(parent)[None])
+        before = outputs(0).astype(np.float64)
+        return change
 
 
 def root_seed(genome: Genome) -> int:

@@ -61,8 +61,8 @@ class LocalEvaluator(Closing):
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
         kind: Of the last mutations of a population. With one whose weights are not materialized, the parents of such
             genomes and all other genomes take one of the parent rows each.
-        reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
-            plays 128 itself, at random from seed 0.
+        reference_batch: Observations [B, ...] from which vbn layers take their statistics, by default 128 that the
+            evaluator plays itself, at random from seed 0; and by which safe mutations compare networks.
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
@@ -121,9 +121,10 @@ class LocalEvaluator(Closing):
             network_text(each, seen.name, pool.observation_shape, pool.num_actions) for each in layers
         ]
         self._prepares = any(each.needs_reference for each in networks)
-        if self._prepares:
-            drawn = draw_reference_batch(environment.spec, 0) if reference_batch is None else reference_batch
-            reference_batch = check_reference(drawn, seen, pool.observation_shape)
+        if self._prepares and reference_batch is None:
+            reference_batch = draw_reference_batch(environment.spec, 0)
+        if reference_batch is not None:
+            check_reference(reference_batch, seen, pool.observation_shape)
         on_device = backend or library.BACKENDS[self.device]
         make = functools.partial(chosen.population, self.network_texts, backend=on_device, dtype=dtype)
         self.dimensions = done("the population", lambda: make(1)).dimensions
@@ -136,7 +137,7 @@ class LocalEvaluator(Closing):
         if self._prepares and reference_batch is not None:
             population.set_reference(reference_batch)
         self._kind = kind
-        self.weights = NativeWeights(self.network_texts, self.device)
+        self.weights = NativeWeights(self.network_texts, self.device, reference_batch)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()

@@ -76,16 +76,13 @@ def make_pool(
     return pool
 
 
-def check_reference(batch: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+def check_reference(batch: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> None:
     """Check a reference batch.
 
     Args:
         batch: Observations [B, ...].
         dtype: Of the observations that networks see.
         shape: Of one of them.
-
-    Returns:
-        The batch.
 
     Raises:
         UserError: It has another dtype or shape, or is empty.
@@ -95,7 +92,6 @@ def check_reference(batch: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) 
             f"the reference batch has dtype {batch.dtype} and shape {list(batch.shape)}, "
             f"expected {dtype} and {['B', *shape]} as the environment's observations have"
         )
-    return batch
 
 
 def done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:

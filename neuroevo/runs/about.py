@@ -31,7 +31,7 @@ class About:
         config: Its configuration, as TOML.
         origin: What results depend on, as JSON values.
         info: Command, versions, commit and machine; and of each time that it was resumed, under "resumed".
-        reference: The number of the array with its reference batch; None if its network needs none.
+        reference: The number of the array with its reference batch; None if it needs none.
         token: Drawn when the run began.
     """
 
@@ -90,12 +90,12 @@ def read_reference(database: Database, config: Config) -> np.ndarray | None:
         config: Its configuration.
 
     Returns:
-        Observations, uint8 or float32 [128, ...]; None where the network needs none.
+        Observations, uint8 or float32 [128, ...]; None where the run needs none.
 
     Raises:
         UserError: It is missing or damaged, or does not consist of the environment's observations.
     """
-    if not config.network.needs_reference:
+    if not config.needs_reference:
         return None
     number = read_about(database).reference
     if number is None:

@@ -20,7 +20,7 @@ from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
 from neuroevo.runs.paths import CONFIG, check_run
-from neuroevo.runs.rebuilt import state_after
+from neuroevo.runs.rebuilt import state_after, weights_of
 from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
 
@@ -192,7 +192,8 @@ class RunReader:
             UserError: It is not known.
         """
         number, state = self._state_up_to(generation)
-        return state_after(self.config, state, self.path, number, generation)
+        weights = weights_of(self.config, self.reference_batch())
+        return state_after(self.config, weights, state, self.path, number, generation)
 
     def _state_up_to(self, generation: int) -> tuple[int, State]:
         """Return the number of the newest usable state, up to this, and the algorithm's; or the run's start."""

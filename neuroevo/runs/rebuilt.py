@@ -25,11 +25,12 @@ from neuroevo.runs.members import MembersReader
 log = logging.getLogger("neuroevo")
 
 
-def state_after(config: Config, state: State, path: Path, first: int, end: int) -> State:
+def state_after(config: Config, weights: Weights, state: State, path: Path, first: int, end: int) -> State:
     """Return the state of a run's algorithm after generations whose members are kept.
 
     Args:
         config: The run's configuration.
+        weights: The weights of its genomes.
         state: The state before them.
         path: The run's folder.
         first: The first of the generations.
@@ -41,7 +42,7 @@ def state_after(config: Config, state: State, path: Path, first: int, end: int) 
     """
     if first == end:
         return state
-    algorithm, members, weights = config.algorithm, MembersReader(path), weights_of(config)
+    algorithm, members = config.algorithm, MembersReader(path)
     log.warning("neuroevo: the state after generations %d to %d of %s is computed again", first, end - 1, path)
     for each in range(first, end):
         kept = members.read(each)
@@ -62,11 +63,12 @@ def state_after(config: Config, state: State, path: Path, first: int, end: int) 
     return state
 
 
-def weights_of(config: Config) -> Weights:
+def weights_of(config: Config, reference_batch: np.ndarray | None = None) -> Weights:
     """Return what makes the weights of a configuration's genomes.
 
     Args:
         config: The configuration; its sections [env] and [network] count.
+        reference_batch: The run's; None if it has none.
 
     Raises:
         UserError: The environment lacks something that it needs.
@@ -79,4 +81,4 @@ def weights_of(config: Config) -> Weights:
     pool = EnvPool(config.environment.spec, 1)
     layers = functools.partial(config.network.lines, continuous_actions=pool.action_dtype == np.float32)
     shown = pool.observation_dtype.name, pool.observation_shape
-    return NativeWeights([network_text(layers, *shown, pool.num_actions)])
+    return NativeWeights([network_text(layers, *shown, pool.num_actions)], reference_batch=reference_batch)

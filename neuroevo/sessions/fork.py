@@ -41,6 +41,7 @@ from neuroevo.runs.state_rows import (
 )
 from neuroevo.runs.writer import new_database
 from neuroevo.sessions.resume import cut_back, differences
+from neuroevo.sessions.warm_start import reference_of
 from neuroevo.system.files import make_folder
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
@@ -107,7 +108,7 @@ def prepare(
         **came_from,
     }
     stored = replace(found, state=_adapted(found.state, before, after))
-    return Fork(reader.path, after, stored, reader.reference_batch(), provenance)
+    return Fork(reader.path, after, stored, reference_of(after, reader), provenance)
 
 
 def check_fork(before: Config, after: Config) -> None:
@@ -140,7 +141,9 @@ def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> Genom
         fork: The fork.
         info: Where it was made.
     """
-    genomes = cut_back(database, fork.stored)
+    genomes, reference = cut_back(database, fork.stored), read_about(database).reference
+    if reference is None and fork.reference_batch is not None:
+        reference = database.add_array(fork.reference_batch)
     delete_states(database, generations_of_states(database))  # the source may have deleted the state meanwhile
     write_state(database, fork.stored.state, genomes)
     forget_episodes(database)
@@ -151,7 +154,7 @@ def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> Genom
             fork.config.toml(),
             fork.config.origin(),
             {FORKED: fork.provenance, **info},
-            read_about(database).reference,
+            reference,
         ),
     )
     return genomes

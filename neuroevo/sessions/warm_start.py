@@ -17,7 +17,7 @@ from neuroevo.training.state import TrainState, start
 
 
 def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.ndarray | None]:
-    """Make the state before generation 0, and the reference batch of the run's network.
+    """Make the state before generation 0, and the run's reference batch.
 
     Args:
         config: The run's configuration; another run to start from gives its best genomes, the statistics by which its
@@ -25,7 +25,7 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
         trust: Whether to run code and read models that the other run names, whoever made it.
 
     Returns:
-        The state, and observations [128, ...]; None where the network needs none.
+        The state, and observations [128, ...]; None where the run needs none.
 
     Raises:
         UserError: The run to start from cannot be used: it does not exist, has no finished generation, has
@@ -34,8 +34,7 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
     path, ours, training = config.training.start_from, config.network, config.training
     if path is None:
         statistics = ObservationStatistics() if ours.normalize_observations else None
-        batch = draw_reference_batch(config.environment.spec, training.seed) if ours.needs_reference else None
-        return start(config.algorithm, training, observation_statistics=statistics), batch
+        return start(config.algorithm, training, observation_statistics=statistics), reference_of(config)
     try:
         other = RunReader(path, trust=trust, like=config)
     except NotTrustedError:
@@ -51,7 +50,23 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
     if state.generation == 0:
         _refuse(path, "it has no checkpoint after a finished generation yet")
     genomes = other.config.algorithm.best(state.algorithm)
-    return start(config.algorithm, training, genomes, state.observation_statistics), other.reference_batch()
+    return start(config.algorithm, training, genomes, state.observation_statistics), reference_of(config, other)
+
+
+def reference_of(config: Config, other: RunReader | None = None) -> np.ndarray | None:
+    """Return the reference batch of a new run: that of the run that it comes from, if it has one, or a new one.
+
+    Args:
+        config: The new run's configuration.
+        other: What it starts from or is a fork of.
+
+    Returns:
+        Observations [128, ...]; None where the run needs none.
+    """
+    if not config.needs_reference:
+        return None
+    kept = None if other is None else other.reference_batch()
+    return draw_reference_batch(config.environment.spec, config.training.seed) if kept is None else kept
 
 
 def _refuse(path: str, reason: str) -> NoReturn:

@@ -128,8 +128,8 @@ def _train(
     try:
         config = make_config(tables)
         made = RunFolder.resume_or_create(folder, config, trust=trust)
-        # Every trial has its own statistics of a reference batch, and players have no accelerator.
-        if networks is None or config.network.needs_reference or config.environment.accelerated:
+        # Every trial has a reference batch of its own, and players have no accelerator.
+        if networks is None or config.needs_reference or config.environment.accelerated:
             evaluator = make_evaluator(made.config, made.reference_batch)
         else:
             evaluator = make_shared_evaluator(made.config, networks, turn)

@@ -139,6 +139,7 @@ def test_show_prints_the_toml_that_a_file_means(written):
         "elites": 0,
         "tournament": 1,
         "sigma_factor": 1.0,
+        "output_change": 0.0,
     }
     assert tables["training"]["total_steps"] == 1_500_000_000
 
