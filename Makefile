@@ -48,7 +48,7 @@ preflight:
 $(DEPS): pyproject.toml | preflight
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Installing the dependencies of pyproject.toml into .venv'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[native,dev,cluster,sweep,compare,inspect]' || \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[native,dev,cluster,sweep,compare,illuminate,inspect]' || \
 	  { echo 'make: pip could not install the dependencies (its message is above); is there a network and a package index?' >&2; exit 1; }
 	@touch $@
 

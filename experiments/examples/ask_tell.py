@@ -27,7 +27,7 @@ class CMASampler(Sampler):
         self.asked = [self.optimizer.ask() for _ in range(self.optimizer.population_size)]
         return np.stack(self.asked)
 
-    def tell(self, fitness: np.ndarray) -> None:
+    def tell(self, fitness: np.ndarray, behaviors: np.ndarray | None) -> None:
         """Take their fitness, [N]; the library minimizes."""
         self.optimizer.tell(list(zip(self.asked, -fitness, strict=True)))
 

@@ -1,7 +1,7 @@
 """A base class around any optimizer of vectors from elsewhere: one that can ask for vectors and be told their fitness.
 
     class CMASampler(Sampler):
-        ...  # ask(), tell(fitness)
+        ...  # ask(), tell(fitness, behaviors)
 
     @settings
     class CMAES(AskTell):
@@ -11,7 +11,7 @@
         def start(self, theta, seed):
             return CMASampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
 
-A checkpoint holds no objects. It holds what the optimizer was told, a number for each vector: a resumed run starts the
+A checkpoint holds no objects. It holds what the optimizer was told of each vector: a resumed run starts the
 optimizer again, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
 random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
 `pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: see docs/security.md for whose file it may be.
@@ -24,12 +24,14 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.novelty import checked, known
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
@@ -48,8 +50,13 @@ class Sampler(ABC):
         """Return the next vectors, floats [N, D]; N may change from time to time."""
 
     @abstractmethod
-    def tell(self, fitness: np.ndarray) -> None:
-        """Take the fitness of the vectors that were asked for last, float64 [N], which is maximized."""
+    def tell(self, fitness: np.ndarray, behaviors: np.ndarray | None) -> None:
+        """Take what the vectors that were asked for last have achieved.
+
+        Args:
+            fitness: Of each vector, float64 [N], which is maximized.
+            behaviors: Likewise, float64 [N, B], NaN where none is known; None if the algorithm's `behavior` is None.
+        """
 
     def mean(self) -> np.ndarray | None:
         """Return the vector that is tested after each generation, [D]; None: the best of its population."""
@@ -67,6 +74,7 @@ class AskTellState(State):
     Attributes:
         start: The genome whose weights the optimizer starts from.
         fitness: What it was told, for each generation, float64 [N]; empty where it is pickled.
+        behaviors: Likewise, float64 [N, B], huge where none is known; empty, too, where behaviors are not recorded.
         check: A checksum of all vectors that it has given.
         best_genome: The genome that is tested; None before the first generation.
         pickled: The optimizer, uint8 [bytes]; None where it is started again.
@@ -74,6 +82,7 @@ class AskTellState(State):
 
     start: Genome
     fitness: tuple[np.ndarray, ...] = ()
+    behaviors: tuple[np.ndarray, ...] = ()
     check: int = 0
     best_genome: Genome | None = None
     pickled: np.ndarray | None = None
@@ -84,6 +93,10 @@ class AskTellState(State):
         check_counts(check=self.check)
         for told in self.fitness:
             check_array("fitness", told, [None], np.float64)
+        for told in self.behaviors:
+            check_array("behaviors", told, [None, None], np.float64)
+        if self.behaviors and [len(told) for told in self.behaviors] != [len(told) for told in self.fitness]:
+            raise ValueError("there are not as many behaviors as there is fitness of each generation")
         if self.pickled is not None:
             check_array("the pickled optimizer", self.pickled, [None], np.uint8)
         elif len(self.fitness) != self.generation:
@@ -107,7 +120,10 @@ _live: WeakKeyDictionary[AskTellState, _Live] = WeakKeyDictionary()  # an optimi
 
 
 class AskTell(Algorithm):
-    """An algorithm that asks an optimizer and tells it; a subclass, decorated with settings, has start()."""
+    """An algorithm that asks an optimizer and tells it; a subclass, decorated with settings, has start().
+
+    One whose optimizer wants behaviors, such as those of quality diversity, overrides `behavior`, too.
+    """
 
     state_type = AskTellState
     pickled: ClassVar[bool] = False
@@ -141,15 +157,20 @@ class AskTell(Algorithm):
         """
         live = self._asked(state, weights)
         assert live.vectors is not None
-        fitness = finite(population.fitness, len(live.vectors))
+        fitness, behaviors = finite(population.fitness, len(live.vectors)), None
+        if self.behavior is not None:
+            behaviors = np.nan_to_num(
+                checked(population.behaviors, len(fitness)).astype(np.float64), nan=np.finfo(np.float64).max
+            )
         _live.pop(state, None)  # it moves on
-        live.optimizer.tell(fitness)
+        live.optimizer.tell(fitness, _told(behaviors))
         mean = live.optimizer.mean()
         chosen = live.vectors[int(np.argmax(fitness))] if mean is None else _vectors([mean], weights)[0]
         after = AskTellState(
             state.seed,
             state.start,
             () if self.pickled else (*state.fitness, fitness),
+            () if self.pickled or behaviors is None else (*state.behaviors, behaviors),
             live.check,
             Genome(Center(chosen.astype(np.float32))),
             np.frombuffer(pickle.dumps(live.optimizer), np.uint8) if self.pickled else None,
@@ -190,17 +211,22 @@ class AskTell(Algorithm):
             kind, expected = type(optimizer).__name__, f"a subclass of {__name__}.Sampler"
             raise UserError(f"start() of {type(self).__name__} returns a {kind}, expected {expected}")
         live = _Live(optimizer)
-        for fitness in state.fitness:
+        for fitness, behaviors in zip_longest(state.fitness, state.behaviors):
             vectors = _vectors(live.optimizer.ask(), weights)
             live.check = zlib.crc32(vectors.tobytes(), live.check)
             if len(vectors) == len(fitness):
-                live.optimizer.tell(fitness)
+                live.optimizer.tell(fitness, _told(behaviors))
         if live.check != state.check:
             raise UserError(
                 f"{type(self).__name__} gives other vectors than when it was asked first: expected all that is random "
                 "to follow from the seed that start() gets, or `pickled: ClassVar[bool] = True`"
             )
         return live
+
+
+def _told(behaviors: np.ndarray | None) -> np.ndarray | None:
+    """Return behaviors of a state as an optimizer is told them, with NaN where none is known."""
+    return None if behaviors is None else np.where(known(behaviors)[:, None], behaviors, np.nan)
 
 
 def _vectors(asked: Any, weights: Weights) -> np.ndarray:

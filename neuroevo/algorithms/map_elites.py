@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.cells import CellSettings
 from neuroevo.algorithms.novelty import check_behaviors, checked, known
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
@@ -28,17 +29,10 @@ from neuroevo.algorithms.selection import (
     pick_candidates,
     pick_parents,
 )
-from neuroevo.core.archive import Archive, Grid
-from neuroevo.core.behavior import Behavior, Measure
+from neuroevo.core.archive import Archive
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
-from neuroevo.core.problems import Problem, refuse
-from neuroevo.core.settings import Count, listed, settings
-
-_Numbers = Annotated[tuple[float, ...], BeforeValidator(listed)]
-_Counts = Annotated[
-    tuple[Count, ...], BeforeValidator(lambda value: listed([value] if isinstance(value, int) else value))
-]
+from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +54,11 @@ class MAPElitesState(ValidatedState):
 
 
 @settings
-class MAPElites(ValidatedSearch):
+class MAPElites(CellSettings, ValidatedSearch):
     """MAP-Elites, which keeps the best genome of every cell of a grid of behaviors."""
 
     population: Count = 1000
     """Genomes per generation."""
-    cells: _Counts = (20,)
-    """Number of cells along each axis; one number is that of every axis."""
-    low: _Numbers = ()
-    """Lower bound of each axis; left out: the environment's. A behavior out of bounds is in the nearest cell."""
-    high: _Numbers = ()
-    """Upper bound of each axis; left out: the environment's."""
     sigma: Schedule = 0.02
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
@@ -78,47 +66,6 @@ class MAPElites(ValidatedSearch):
     """
 
     state_type = MAPElitesState
-
-    @property
-    def behavior(self) -> Behavior:
-        """The behavior of an episode: the numbers at its end."""
-        return Behavior()
-
-    @property
-    def grid(self) -> Grid:
-        """The grid, once on_measures() has seen to its bounds."""
-        shape = self.cells * len(self.low) if len(self.cells) == 1 else self.cells
-        return Grid(self.low, self.high, shape)
-
-    def on_measures(self, measures: Sequence[Measure]) -> MAPElites:
-        """Return the algorithm for behaviors of these numbers, with their bounds where the settings have none.
-
-        Raises:
-            ConfigError: The settings are for other numbers, or there are no bounds; all problems.
-        """
-        names = ", ".join(measure.name for measure in measures[:8]) + ("..." if len(measures) > 8 else "")
-        low = self.low or tuple(measure.low for measure in measures)
-        high = self.high or tuple(measure.high for measure in measures)
-        each = f"expected {len(measures)} numbers, one for each of {names}"
-        given: dict[str, tuple[float, ...]] = {"low": low, "high": high}
-        if len(self.cells) != 1:
-            given["cells"] = self.cells
-        refuse(Problem(key, each, list(axes)) for key, axes in given.items() if len(axes) != len(measures))
-        problems = []
-        for key, bounds in (("low", low), ("high", high)):
-            endless = [
-                measure.name for measure, bound in zip(measures, bounds, strict=True) if not math.isfinite(bound)
-            ]
-            if endless:
-                problems.append(Problem(key, f"missing, as {endless[0]} has no bound: {each}"))
-        refuse(problems)
-        for measure, least, most in zip(measures, low, high, strict=True):
-            if not least < most:
-                problems.append(
-                    Problem("high", f"expected more than {least:g} for {measure.name}, the lower bound", most)
-                )
-        refuse(problems)
-        return replace(self, low=low, high=high)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> MAPElitesState:
         """Make the state before generation 0, whose offspring are those of the genomes."""

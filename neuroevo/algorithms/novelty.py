@@ -27,13 +27,13 @@ def known(behaviors: np.ndarray) -> np.ndarray:
     return (np.abs(behaviors) < _LIMIT).all(axis=1)  # false for NaN
 
 
-def checked(behaviors: np.ndarray | None, count: int, archive: Archive) -> np.ndarray:
+def checked(behaviors: np.ndarray | None, count: int, archive: Archive | None = None) -> np.ndarray:
     """Return the behaviors if their shape is as expected.
 
     Args:
         behaviors: Those that the episodes recorded, expected to be [count, B].
         count: Number of genomes.
-        archive: Determines B unless it is empty.
+        archive: Determines B unless it is empty or None.
 
     Returns:
         The behaviors, [count, B].
@@ -42,8 +42,8 @@ def checked(behaviors: np.ndarray | None, count: int, archive: Archive) -> np.nd
         ValueError: There are no behaviors, or they have another shape.
     """
     if behaviors is None:
-        raise ValueError("there are no behaviors, which novelty search needs: the environment or evaluator has none")
-    size = archive.dimension or "B"
+        raise ValueError("there are no behaviors, which the algorithm needs: the environment or evaluator has none")
+    size = (archive and archive.dimension) or "B"
     if behaviors.ndim != 2 or len(behaviors) != count or size not in ("B", behaviors.shape[1]):
         raise ValueError(f"behaviors have shape {list(behaviors.shape)}, expected [{count}, {size}]")
     return behaviors

@@ -41,6 +41,7 @@ SMALL = {
     "ars": {"population": 30, "sigma": 0.1, "learning_rate": 0.3, "top_directions": 8},
     "canonical_es": {"population": 30, "parents": 8, "sigma": 0.3},
     "cma_es": {"population": 30, "sigma": 0.3},
+    "ribs": {"population": 30, "emitters": 3, "cells": [6, 8], "low": [-3.0, -3.0], "high": [3.0, 3.0], "sigma": 0.3},
     "map_elites": {
         "population": 30,
         "cells": [6, 8],
@@ -145,7 +146,7 @@ def test_states_are_frozen_and_survive_a_checkpoint(name):
 
 @every
 def test_going_on_from_any_checkpoint_equals_not_stopping(name, tmp_path):
-    changes = {"algorithm": {"name": name, **SMALL[name]}, **(IN_A_MAZE if name == "map_elites" else {})}
+    changes = {"algorithm": {"name": name, **SMALL[name]}, **(IN_A_MAZE if "cells" in SMALL[name] else {})}
     toy = ToyEvaluator()
     runs.new_run(tmp_path / "whole", toy, **changes)
     whole = runs.results(tmp_path / "whole")

@@ -34,7 +34,7 @@ class Climber(Sampler):
         self.asked = self.at + 0.3 * self.rng.normal(size=(6, len(self.at)))
         return self.asked
 
-    def tell(self, fitness):
+    def tell(self, fitness, behaviors):
         self.at = self.asked[np.argmax(fitness)]
 
     def metrics(self):
@@ -161,7 +161,7 @@ def test_what_is_no_population(asked, reason):
         def ask(self):
             return asked
 
-        def tell(self, fitness):
+        def tell(self, fitness, behaviors):
             raise AssertionError
 
     @settings

@@ -23,7 +23,7 @@ SOURCE = """
             self.asked = self.at + 0.3 * self.rng.normal(size=(4, len(self.at)))
             return self.asked
 
-        def tell(self, fitness):
+        def tell(self, fitness, behaviors):
             self.at = self.asked[np.argmax(fitness)]
 
     @settings
