@@ -40,6 +40,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 
 _SEED = 1001  # what the optimizer's seed is drawn for
+_UNKNOWN = 1e308  # in place of NaN in a state, which holds finite numbers
 
 
 class Sampler(ABC):
@@ -159,9 +160,7 @@ class AskTell(Algorithm):
         assert live.vectors is not None
         fitness, behaviors = finite(population.fitness, len(live.vectors)), None
         if self.behavior is not None:
-            behaviors = np.nan_to_num(
-                checked(population.behaviors, len(fitness)).astype(np.float64), nan=np.finfo(np.float64).max
-            )
+            behaviors = np.nan_to_num(checked(population.behaviors, len(fitness)).astype(np.float64), nan=_UNKNOWN)
         _live.pop(state, None)  # it moves on
         live.optimizer.tell(fitness, _told(behaviors))
         mean = live.optimizer.mean()
