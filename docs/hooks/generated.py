@@ -32,7 +32,8 @@ from neuroevo.networks.layer_lines import forms
 from neuroevo.sweeps.settings import SweepSettings
 from neuroevo.training.record import COLUMNS
 
-_RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+_ROOT = Path(__file__).parents[2]
+_RESULTS = _ROOT / "experiments" / "results"
 _AUTHORS = re.compile(r"[A-Z]\w+(?: et al\.|(?:, \w+)* and \w+)? \d{4}")
 _PAPER = re.compile(r"https://(?:arxiv|doi|hal)[^\s),]+|arXiv[: ][\d.]+\d")
 _COMMENT = re.compile(r"^<!-- generated: (.+?) -->$", re.MULTILINE)
@@ -109,7 +110,7 @@ def _first_line(thing: object) -> str:
 
 
 def _algorithms(_: str) -> str:
-    """What each is, its paper, and what an update by a thousand members costs at four million weights."""
+    """What each is, its paper, what an update by a thousand members costs at four million weights, what it did here."""
     measured = json.loads((_RESULTS / "updates.json").read_text(encoding="utf-8"))["updates"]
     rows = []
     for name, kind in ALGORITHMS.items():
@@ -118,10 +119,13 @@ def _algorithms(_: str) -> str:
             f"{cost[key]:{form}}" if cost else "" for key, form in (("of_es", ".2f"), ("memory_mb", ",.0f"))
         )
         population = "4 + 3 ln D" if kind.population is None else f"{kind.population:,}"
-        cells = f"[{name}]({_page(name)}.md)", summary(kind), _paper(kind), population, of_es, memory
+        page = f"{_page(name)}.md"
+        figure = "What it did here" in (_ROOT / "docs" / "algorithms" / page).read_text(encoding="utf-8")
+        here = f"[figure]({page}#what-it-did-here)" if figure else ""
+        cells = f"[{name}]({page})", summary(kind), _paper(kind), population, of_es, memory, here
         rows.append(f"| {' | '.join(cells)} |")
-    head = "| algorithm | what it is | paper | population by default | update, of es's | memory, MB |"
-    return "\n".join([head, "|---|---|---|---|---|---|", *rows])
+    head = "| algorithm | what it is | paper | population by default | update, of es's | memory, MB | here |"
+    return "\n".join([head, "|---|---|---|---|---|---|---|", *rows])
 
 
 def _paper(kind: type) -> str:
