@@ -111,7 +111,8 @@ class GA(TruncationGA):
 
     output_change: Annotated[float, Field(ge=0)] = 0.0
     """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled so that the mean squared change of the
-    network's outputs, compared with its parent's on observations of random play, is this; sigma is tried first."""
+    network's outputs, compared with its parent's on observations of random play, is this; of generation 1, sigma is
+    tried first."""
 
     state_type = GAState
 
@@ -144,7 +145,8 @@ class GA(TruncationGA):
             sigmas = [float(np.float32(each)) for each in inherited]
         if self.output_change:
             assert weights is not None
-            sigmas = rescaled(parents, noise_of(parents, state), sigma, self.output_change, weights)
+            first = [_sigma(parent, sigma) for parent in parents]  # which was right for the parents' own mutations
+            sigmas = rescaled(parents, noise_of(parents, state), first, self.output_change, weights)
         return [*elites, *mutated(parents, sigmas, state)]
 
     def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:

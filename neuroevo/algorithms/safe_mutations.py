@@ -18,25 +18,25 @@ import numpy as np
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 
-_TRIALS = 4  # of a scale, at most: each evaluates the network once
+_TRIALS = 6  # of a scale, at most: each evaluates the network once
 _TOLERANCE = 0.1  # relative, of the change of outputs
 _RANGE = 100.0  # a scale is within this factor of the first
 
 
 def rescaled(
-    parents: Sequence[Genome], seeds: Sequence[int], first: float, wanted: float, weights: Weights
+    parents: Sequence[Genome], seeds: Sequence[int], first: Sequence[float], wanted: float, weights: Weights
 ) -> list[float]:
     """Find scales of mutations with which outputs change by the amount that is wanted.
 
     Args:
         parents: A parent for each offspring, [N].
         seeds: The seed of the noise of each, [N].
-        first: The scale that is tried first.
+        first: The scale that is tried first for each.
         wanted: Mean squared change of an output.
         weights: The networks.
 
     Returns:
-        N scales that float32 represents exactly, each within a factor of 100 of the first.
+        N scales that float32 represents exactly, each within a factor of 100 of the one tried first.
 
     Raises:
         UserError: As Weights.output_change() does.
@@ -44,11 +44,11 @@ def rescaled(
     offspring: dict[Genome, list[int]] = {}
     for i, parent in enumerate(parents):
         offspring.setdefault(parent, []).append(i)
-    scales = [first] * len(parents)
+    scales = list(first)
     for parent, indices in offspring.items():
         change = weights.output_change(parent)
         for i in indices:
-            scales[i] = _search(change, seeds[i], first, wanted)
+            scales[i] = _search(change, seeds[i], first[i], wanted)
     return scales
 
 
