@@ -18,7 +18,7 @@ import numpy as np
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 
-_TRIALS = 6  # of a scale, at most: each evaluates the network once
+_TRIALS = 4  # of a scale, at most: each evaluates the network once
 _TOLERANCE = 0.1  # relative, of the change of outputs
 _RANGE = 100.0  # a scale is within this factor of the first
 
@@ -53,15 +53,16 @@ def rescaled(
 
 
 def _search(change: Callable[[int, float], float], seed: int, first: float, wanted: float) -> float:
-    """Return the best scale tried: the next one is right if the change grows with the square of the scale."""
-    scale = best = float(np.float32(first))
-    least = math.inf
+    """Return the best scale tried by a secant search in logarithms, which begins as if the change were quadratic."""
+    scale, slope = float(np.float32(first)), 2.0
+    tried: list[tuple[float, float]] = []  # logarithms of the change, over what is wanted, and of the scale
     for _ in range(_TRIALS):
         ratio = change(seed, scale) / wanted
-        ratio = min(max(ratio, _RANGE**-2), _RANGE**2) if math.isfinite(ratio) else _RANGE**2
-        if abs(math.log(ratio)) < least:
-            best, least = scale, abs(math.log(ratio))
+        excess = math.log(min(max(ratio, _RANGE**-2), _RANGE**2)) if math.isfinite(ratio) else math.log(_RANGE**2)
+        tried.append((excess, math.log(scale)))
         if abs(ratio - 1) <= _TOLERANCE:
             break
-        scale = float(np.float32(min(max(scale / math.sqrt(ratio), first / _RANGE), first * _RANGE)))
-    return best
+        if len(tried) > 1 and tried[-1][1] != tried[-2][1]:
+            slope = min(max((excess - tried[-2][0]) / (tried[-1][1] - tried[-2][1]), 0.5), 8.0)
+        scale = float(np.float32(min(max(math.exp(tried[-1][1] - excess / slope), first / _RANGE), first * _RANGE)))
+    return float(np.float32(math.exp(min(tried, key=lambda each: abs(each[0]))[1])))

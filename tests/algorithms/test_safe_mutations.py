@@ -64,7 +64,7 @@ def test_scales_have_the_change_that_is_wanted(wanted, seed):
     weights = NativeWeights(["; ".join(NETWORKS["mlp"])], reference_batch=batch_of(NETWORKS["mlp"]))
     parents = [PARENT, Genome(7), PARENT]
     seeds = [seed, seed + 1, seed + 2]
-    scales = rescaled(parents, seeds, [0.02, 0.1, 0.004], wanted, weights)
+    scales = rescaled(parents, seeds, [0.02, 0.05, 0.01], wanted, weights)
     for parent, noise_seed, scale in zip(parents, seeds, scales, strict=True):
         assert scale == np.float32(scale)
         assert weights.output_change(parent)(noise_seed, scale) == pytest.approx(wanted, rel=0.1)
