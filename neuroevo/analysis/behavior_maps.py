@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroevo.algorithms.map_elites import MAPElites
+from neuroevo.algorithms.cells import CellSettings
 from neuroevo.core.archive import Grid
 from neuroevo.core.errors import UserError
 from neuroevo.runs.members import MembersReader
@@ -23,17 +23,31 @@ _CELLS = 50  # along an axis, where the algorithm has no grid
 
 @dataclass(frozen=True, eq=False)
 class BehaviorMap:
-    """The best members of a run by what two numbers of their behavior are.
+    """Where the members of a run have been in two numbers of their behavior, and who was the fittest there.
 
     Attributes:
-        names: Of the two numbers.
+        names: Of the numbers.
         grid: Its cells.
-        fitness: The highest fitness of each cell, float64 of the grid's shape; NaN where no member has been.
+        champions: The members that were the fittest of their cells up to their generation, by generation: that and
+            their place in it, int64 [E, 2].
+        cells: Theirs, int64 [E, 2].
+        scores: Their fitness, float64 [E].
+        novelty: Theirs, float64 [E], NaN where it is not known.
     """
 
     names: tuple[str, str]
     grid: Grid
-    fitness: np.ndarray
+    champions: np.ndarray
+    cells: np.ndarray
+    scores: np.ndarray
+    novelty: np.ndarray
+
+    @property
+    def fitness(self) -> np.ndarray:
+        """The highest fitness of each cell, float64 of the grid's shape; NaN where no member has been."""
+        fitness = np.full(self.grid.shape, -np.inf)
+        np.maximum.at(fitness, tuple(self.cells.T), self.scores)
+        return np.where(np.isinf(fitness), np.nan, fitness)
 
     @property
     def coverage(self) -> float:
@@ -44,8 +58,8 @@ class BehaviorMap:
 def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
     """Compute where the members of a run have been.
 
-    The grid is that of MAP-Elites, or else one of 50 x 50 cells between the environment's bounds or, where it has none,
-    the least and the greatest number of any member.
+    The grid is that of an algorithm with cells, or else one of 50 x 50 cells between the environment's bounds or, where
+    it has none, the least and the greatest number of any member.
 
     Args:
         run: A run whose behaviors are kept, of any algorithm.
@@ -58,16 +72,17 @@ def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
     if len(measures) < 2:
         raise UserError(f"{run.config.env.name} has {len(measures)} measures, expected two for a map")
     ends = [axis - len(measures) for axis in axes]  # of a trajectory, its last sample
-    generations = [each for each in MembersReader(run.path).each() if each is not None]
-    found = [(each.behaviors[:, ends], each.fitness) for each in generations if each.behaviors is not None]
+    found = [
+        (each, each.behaviors[:, ends].astype(np.float64))
+        for each in MembersReader(run.path).each()
+        if each is not None and each.behaviors is not None
+    ]
     if not found:
         raise UserError(f"the run in {run.path} has no behaviors of its members (logging.members_megabytes)")
-    behaviors = np.concatenate([behavior for behavior, _ in found]).astype(np.float64)
-    fitness = np.concatenate([fitness for _, fitness in found])
-    known = np.isfinite(behaviors).all(axis=1)
-    behaviors, fitness = behaviors[known], fitness[known]
+    behaviors = np.concatenate([places for _, places in found])
+    behaviors = behaviors[np.isfinite(behaviors).all(axis=1)]
     algorithm = run.config.algorithm
-    if isinstance(algorithm, MAPElites):
+    if isinstance(algorithm, CellSettings):
         grid = algorithm.grid
         low, high = ([bounds[axis] for axis in axes] for bounds in (grid.low, grid.high))
         shape = [grid.shape[axis] for axis in axes]
@@ -77,10 +92,20 @@ def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
         high = _bounds([each.high for each in chosen], np.nextafter(behaviors.max(axis=0), np.inf))
         shape = [_CELLS, _CELLS]
     grid = Grid(tuple(low), tuple(high), tuple(shape))
-    best = np.full(grid.shape, -np.inf)
-    np.maximum.at(best, tuple(grid.cells(behaviors).T), fitness)
     names = measures[axes[0]].name, measures[axes[1]].name
-    return BehaviorMap(names, grid, np.where(np.isinf(best), np.nan, best))
+    best, won = np.full(grid.shape, -np.inf), []
+    for members, places in found:
+        cells = grid.cells(np.where(np.isfinite(places), places, np.nan))
+        order = np.argsort(-members.fitness, kind="stable")
+        _, first = np.unique(cells[order], axis=0, return_index=True)
+        fittest = np.sort(order[first])
+        fittest = fittest[cells[fittest, 0] >= 0]
+        fittest = fittest[members.fitness[fittest] > best[tuple(cells[fittest].T)]]
+        best[tuple(cells[fittest].T)] = members.fitness[fittest]
+        champions = np.stack([np.full(len(fittest), members.generation), fittest], axis=1)
+        novelty = np.full(len(members), np.nan) if members.novelty is None else members.novelty
+        won.append((champions, cells[fittest], members.fitness[fittest], novelty[fittest]))
+    return BehaviorMap(names, grid, *(np.concatenate(each) for each in zip(*won, strict=True)))
 
 
 def _bounds(known: Sequence[float], seen: np.ndarray) -> list[float]:
