@@ -85,7 +85,7 @@ class _Writer:
         played: dict[int, list[list[int]]] = {}
         families: dict[int, list[list[int]]] = {}
         for number, run in enumerate(overview["runs"]):
-            self._try(*(f"{what}/{number}" for what in ("alone", "about", "cloud", "way", "archive")))
+            self._try(*(f"{what}/{number}" for what in ("alone", "about", "cloud", "way", "archive", "cells")))
             generations = run["generations"]
             self._try(*(f"generation/{number}/{generation}" for generation in range(generations)))
             chosen = members if members else self._fittest(number, generations)

@@ -6,7 +6,8 @@ about/RUN                     settings, provenance, warnings, log
 cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
 generation/RUN/G              the members of a generation
 way/RUN                       where each population was on average, and its fittest
-archive/RUN                   the archive of behaviors, as the newest state has it
+archive/RUN                   the archive of behaviors that novelty is measured against, as the newest state has it
+cells/RUN                     the fittest members of the cells of a map of behaviors, and when they were the fittest
 family/RUN/G/INDEX            a member's family tree
 ancestors/RUN/G               whose descendants make up the populations after a generation
 sweep                         trials
@@ -22,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.cells import CellSettings
+from neuroevo.analysis.behavior_maps import behavior_map
 from neuroevo.analysis.curves import drawn
 from neuroevo.core.errors import UserError
 from neuroevo.inspector import about, ancestry, learning
@@ -122,6 +125,7 @@ class Inspection:
                 ("generation", 2): self._generation,
                 ("way", 1): self._way,
                 ("archive", 1): self._archive,
+                ("cells", 1): self._cells,
                 ("family", 3): lambda number, *member: ancestry.family(self._survey(number), *member),
                 ("ancestors", 2): lambda number, begin: ancestry.dominance(self._survey(number), begin),
             }
@@ -185,6 +189,7 @@ class Inspection:
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
         walls = None if run.config is None or projection.kind != "position" else run.config.environment.walls
+        maps, grid = projection.kind in ("position", "measures"), _has_cells(run)
         low = drawn(np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64))
         high = drawn(np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64))
         return {
@@ -195,8 +200,8 @@ class Inspection:
             "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.kept,
-            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:])
-            and projection.kind in ("position", "measures"),
+            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and maps and not grid,
+            "cells": maps and run.reader is not None,
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:
@@ -235,10 +240,31 @@ class Inspection:
         if archive is None or archive.behaviors is None:
             raise UserError(f"the run in {run.path} has no archive")
         ends = archive.behaviors[:, -2:].astype(np.float32)
-        # Novelty search only adds to its archive; one that keeps the best of each cell is shown as it is now.
-        grows = archive.fitness is None
-        sizes = [int(row.get(ARCHIVE) or 0) if grows else len(archive) for row in run.metrics.rows]
+        sizes = [int(row.get(ARCHIVE) or 0) for row in run.metrics.rows]
         return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
+
+    def _cells(self, number: int) -> dict[str, Any]:
+        run = self._run(number)
+        if run.reader is None:
+            raise UserError(run.why_not)
+        found = behavior_map(run.reader)
+        numbers = {
+            "generations": found.champions[:, 0],
+            "members": found.champions[:, 1],
+            "cells": np.ravel_multi_index(tuple(found.cells.T), found.grid.shape),
+        }
+        return {
+            "low": list(found.grid.low),
+            "high": list(found.grid.high),
+            "shape": list(found.grid.shape),
+            **{name: array(values.astype(np.int32)) for name, values in numbers.items()},
+            "fitness": array(drawn(found.scores)),
+            **({} if np.isnan(found.novelty).all() else {"novelty": array(found.novelty.astype(np.float32))}),
+        }
+
+
+def _has_cells(run: InspectedRun) -> bool:
+    return run.config is not None and isinstance(run.config.algorithm, CellSettings)
 
 
 def _number(text: str) -> int:

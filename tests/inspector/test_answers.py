@@ -148,15 +148,41 @@ def test_the_archive_grows_as_the_metrics_say(maze, maze_page):
     assert list(values(shown["sizes"])) == [row["archive"] for row in read_rows(maze)]
 
 
-def test_an_archive_of_elites_is_shown_as_it_is(tmp_path):
+def test_the_cells_have_the_fittest_so_far(tmp_path):
     maze = {"env": {"name": "hard_maze"}, "network": {"name": "mlp", "hidden": [4]}}
-    elites = {"name": "map_elites", "population": 12, "cells": 4, "low": [-3.0, -3.0], "high": [3.0, 3.0]}
+    elites = {"name": "map_elites", "population": 12, "cells": [4, 3], "low": [-3.0, -2.0], "high": [3.0, 2.0]}
     new_run(tmp_path / "run", algorithm=elites, **maze)
     with Inspection([tmp_path / "run"]) as page:
-        shown = page.answer("archive/0")
-    kept = RunReader(tmp_path / "run").state().algorithm.cells
-    assert np.allclose(points(shown), kept.behaviors)
-    assert list(values(shown["sizes"])) == [len(kept)] * 5
+        assert page.answer("cloud/0")["cells"] is True and page.answer("cloud/0")["archive"] is False
+        found = page.answer("cells/0")
+    assert (found["low"], found["high"], found["shape"]) == ([-3.0, -2.0], [3.0, 2.0], [4, 3])
+    assert "novelty" not in found
+    names = "generations", "cells", "members", "fitness"
+    events = list(zip(*(values(found[name]) for name in names), strict=True))
+    assert [each[0] for each in events] == sorted(each[0] for each in events)
+    best, expected = {}, set()
+    for members in MembersReader(tmp_path / "run").each():
+        for index, (place, fitness) in enumerate(zip(members.behaviors, members.fitness, strict=True)):
+            x, y = (
+                min(max(int((v + s) // (2 * s / n)), 0), n - 1) for v, s, n in zip(place, (3, 2), (4, 3), strict=True)
+            )
+            if fitness > best.get(3 * x + y, (-np.inf,))[0]:
+                best[3 * x + y] = (fitness, members.generation, index)
+        expected |= {(generation, cell, index, fitness) for cell, (fitness, generation, index) in best.items()}
+    assert set(events) == expected and len(events) == len(expected) > len(best)
+
+
+def test_novelty_of_the_fittest_of_cells(maze, maze_page):
+    found = maze_page.answer("cells/0")
+    assert found["shape"] == [50, 50] and maze_page.answer("cloud/0")["archive"] is True
+    for generation, member, told in zip(
+        *(values(found[name]) for name in ("generations", "members", "novelty")), strict=True
+    ):
+        novelty = MembersReader(maze).read(int(generation)).novelty
+        if novelty is None:
+            assert np.isnan(told)
+        else:
+            assert told == pytest.approx(novelty[member], rel=1e-6, nan_ok=True)
 
 
 @pytest.mark.parametrize("member", [Member(0, 7, 0), Member(5, 0, 0), Member(5, 29, 0)])

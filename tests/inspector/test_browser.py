@@ -6,9 +6,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from PIL import Image
 
+import neuroevo
+from neuroevo.analysis.behavior_maps import behavior_map
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
 from neuroevo.runs.members import MembersReader
@@ -205,6 +208,48 @@ def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
     for slot in "ab":
         watch(shown, slot)
     assert place_of(shown, 12) == pytest.approx(before, abs=1)
+
+
+def test_cells_have_the_colors_of_the_fittest_so_far(shown, page_of, maze):
+    run = neuroevo.open_run(maze)
+    found = behavior_map(run)
+    shown.visit(page_of)
+    shown.page.check("#cells")
+    shown.until(f"{DRAWN}.x.length === {np.count_nonzero(~np.isnan(found.fitness))}")
+    share = f"{100 * found.coverage:.1f}%"
+    assert share in text(shown, "#generation-facts") and "of 2,500 cells" in text(shown, "#generation-facts")
+    assert shown.value("Array.from(document.getElementById('color').options, (each) => each.value)") == [
+        "fitness", "novelty", "generation",
+    ]  # fmt: skip
+    shown.page.select_option("#color", "generation")
+    shown.page.focus("#generation")
+    shown.page.keyboard.press("Home")
+    first = {
+        tuple(cell)
+        for cell, (generation, _) in zip(found.cells.tolist(), found.champions, strict=True)
+        if not generation
+    }
+    shown.until(f"{DRAWN}.x.length === {len(first)}")
+    shown.page.keyboard.press("End")
+    shown.until(f"{DRAWN}.x.length === {np.count_nonzero(~np.isnan(found.fitness))}")
+    best = np.unravel_index(np.nanargmax(found.fitness), found.fitness.shape)
+    at = max(each for each, cell in enumerate(found.cells.tolist()) if tuple(cell) == best)
+    generation, member = found.champions[at].tolist()
+    x, y = (low + (place + 0.5) * (high - low) / count for low, high, place, count in
+            zip(found.grid.low, found.grid.high, best, found.grid.shape, strict=True))  # fmt: skip
+    drawn = shown.value(DRAWN)
+    index = int(np.argmin(np.hypot(np.array(drawn["x"]) - x, np.array(drawn["y"]) - y)))
+    shown.page.locator("#cloud").scroll_into_view_if_needed()
+    place = place_of(shown, index)
+    assert covered(shown, place) == 255
+    shown.page.mouse.move(*place)
+    assert f"member {member} of generation {generation}:" in text(shown, "#hovered")
+    shown.page.mouse.click(*place)
+    shown.page.wait_for_selector(".stage[data-slot=a] table")
+    told = text(shown, ".stage[data-slot=a] h3")
+    assert [int(word) for word in told.replace(",", "").split() if word.isdigit()] == [generation, member]
+    shown.page.uncheck("#cells")
+    shown.until(f"{DRAWN}.x.length === 30")
 
 
 def test_two_quick_clicks_change_no_axes(shown, page_of):

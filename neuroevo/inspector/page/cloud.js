@@ -1,5 +1,6 @@
 "use strict";
-// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved.
+// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved; or, in place of
+// dots, the cells of a map of behaviors in the colors of the fittest members until then.
 
 {
   const { byId, get, array } = inspector;
@@ -9,6 +10,7 @@
   let cloud = null; // the run's axes, maze, ranges
   let way = null;
   let archive = null;
+  let cells = null; // who were the fittest of the cells, and when
   let now = null; // the generation that is drawn
   const cache = new Map();
   const paths = { a: null, b: null }; // of members at play: their dot and their way
@@ -40,10 +42,44 @@
     return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
   }
 
+  // What is drawn: the generation's members, or who was the fittest of each cell up to it.
+  const view = () => (cells && byId("cells").checked ? champions(now.generation) : now);
+
+  function champions(until) {
+    if (cells.until === until) return cells.view;
+    const newest = new Map();
+    for (let at = 0; at < cells.cells.length && cells.generations[at] <= until; at++) newest.set(cells.cells[at], at);
+    const chosen = [...newest.values()];
+    const of = (name) => Float64Array.from(chosen, (at) => cells[name][at]);
+    const [across, up] = cells.shape;
+    const spans = [0, 1].map((axis) => (cells.high[axis] - cells.low[axis]) / cells.shape[axis]);
+    const center = (axis, place) => cells.low[axis] + (place + 0.5) * spans[axis];
+    const fitness = of("fitness");
+    const sum = fitness.reduce((a, b) => a + b, 0);
+    const share = (100 * chosen.length) / (across * up);
+    cells.until = until;
+    cells.view = {
+      x: Float64Array.from(chosen, (at) => center(0, Math.floor(cells.cells[at] / up))),
+      y: Float64Array.from(chosen, (at) => center(1, cells.cells[at] % up)),
+      fitness,
+      generation: of("generations"),
+      members: of("members"),
+      ...(cells.novelty ? { novelty: of("novelty") } : {}),
+      size: chosen.length,
+      spans,
+      facts: `${chosen.length.toLocaleString("en-US")} of ${(across * up).toLocaleString("en-US")} cells (${share.toFixed(1)}%) · QD-score ${inspector.number(sum)}`,
+    };
+    return cells.view;
+  }
+
+  // Generation and place of the member that a dot or a cell stands for.
+  const who = (index) => (view() === now ? [now.generation, index] : [view().generation[index], view().members[index]]);
+
   // By what dots are colored, and its lowest and highest value; of parents there are none.
   function scaleOfColors() {
     const by = byId("color").value;
     if (by === "parent") return { by };
+    if (view() !== now) return { by, ...cells.scales[by] }; // the same in all generations
     const [low, high] = by === "fitness" ? cloud.fitness : extent(now[by]);
     return { by, low, high };
   }
@@ -55,7 +91,7 @@
     const classOf = (value) => (Number.isNaN(value) ? 0 : 1 + Math.min(Math.max(Math.floor(((value - low) / (high - low || 1)) * CLASSES), 0), CLASSES - 1));
     const scale = inspector.scale();
     const palette = [inspector.css("--faint"), ...Array.from({ length: CLASSES }, (_, place) => inspector.between(scale, place / (CLASSES - 1)))];
-    return { classes: Uint8Array.from(now[by], classOf), palette };
+    return { classes: Uint8Array.from(view()[by], classOf), palette };
   }
 
   // Traces without dots that show what the colors mean.
@@ -84,11 +120,12 @@
     return [...walls.map(wall), ...(goal ? [disc(goal, 5, inspector.css("--second"))] : []), ...(start ? [disc(start, 3, inspector.css("--quiet"))] : [])];
   }
 
-  const sizeOfDots = () => (now.size > 4000 ? 4 : now.size > 800 ? 5 : 7);
+  const sizeOfDots = () => (view().size > 4000 ? 4 : view().size > 800 ? 5 : 7);
 
   function showDots() {
     const { classes, palette } = colors();
-    inspector.showDots(now.x, now.y, classes, palette, sizeOfDots());
+    const { x, y, spans } = view();
+    inspector.showDots(x, y, classes, palette, sizeOfDots(), spans);
   }
 
   // What lies around the dots.
@@ -113,9 +150,11 @@
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
       if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "its way", 2));
-      if (at.generation === now.generation) {
+      const shown = view();
+      const place = shown === now ? (at.generation === now.generation ? at.index : -1) : shown.members.findIndex((member, each) => member === at.index && shown.generation[each] === at.generation);
+      if (place >= 0) {
         const ring = { size: size + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
-        found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
+        found.push({ x: [shown.x[place]], y: [shown.y[place]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
       }
     }
     return found;
@@ -170,10 +209,18 @@
   }
 
   function offerColors() {
-    const names = ["fitness", "novelty", "steps", "parent"].filter((name) => (name === "parent" ? now.families && !now.center : now[name]));
+    const shown = view();
+    const names = ["fitness", "novelty", "generation", "steps", "parent"].filter((name) => (name === "parent" ? shown.families && !shown.center : name === "generation" ? shown !== now : shown[name]));
     const select = byId("color");
     if (names.join() === Array.from(select.options, (option) => option.value).join()) return;
     inspector.options(select, names.map((name) => [name, name]), names.includes(select.value) ? select.value : "fitness");
+  }
+
+  // What goes with what is drawn.
+  function choose() {
+    offerColors();
+    describe();
+    byId("generation-facts").textContent = view().facts;
   }
 
   const drawGeneration = inspector.latest(async () => {
@@ -187,10 +234,8 @@
       await inspector.blank("cloud", inspector.whyNot(error));
       return;
     }
-    offerColors();
-    describe();
     byId("member").max = now.size - 1;
-    byId("generation-facts").textContent = now.facts;
+    choose();
     move();
     inspector.say("drawn");
     const next = number + 1; // whoever moves the slider moves it on
@@ -208,7 +253,7 @@
   inspector.refreshCloud = async () => {
     cache.clear();
     const { run } = inspector.state;
-    way = archive = now = null;
+    way = archive = cells = now = null;
     try {
       cloud = await get(`cloud/${run}`);
     } catch (error) {
@@ -219,6 +264,7 @@
     }
     byId("cloud-title").textContent = TITLES[cloud.kind];
     byId("archive-choice").hidden = !cloud.archive;
+    byId("cells-choice").hidden = !cloud.cells;
     byId("way-choice").hidden = cloud.kind === "index";
     await drawGeneration();
     await redraw();
@@ -231,9 +277,24 @@
     const decoded = (each) => ({ x: array(each.x), y: array(each.y) });
     const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best) }))];
     if (cloud && cloud.archive) asked.push(get(`archive/${run}`).then((found) => (archive = { ...decoded(found), sizes: array(found.sizes) })));
+    asked.push(askCells());
     await Promise.allSettled(asked); // a run without them is drawn without them
+    if (now) choose();
     await redraw();
   };
+
+  // The cells, which take a while in a long run, once they are wanted.
+  async function askCells() {
+    if (!cloud || !cloud.cells || !byId("cells").checked) return;
+    const { run } = inspector.state;
+    const found = await get(`cells/${run}`);
+    if (run !== inspector.state.run) return;
+    for (const each of ["generations", "members", "cells", "fitness", "novelty"]) if (found[each]) found[each] = array(found[each]);
+    const scale = ([low, high]) => ({ low, high });
+    found.scales = { fitness: scale(extent(found.fitness)), generation: { low: 0, high: Math.max(inspector.run().generations - 1, 1) } };
+    if (found.novelty) found.scales.novelty = scale(extent(found.novelty));
+    cells = found;
+  }
 
   const HOVERED = byId("hovered").textContent;
   function describe(index) {
@@ -241,7 +302,14 @@
       byId("hovered").textContent = HOVERED;
       return;
     }
-    const parts = [`member ${index} of generation ${now.generation}: fitness ${inspector.number(now.fitness[index])}`];
+    const shown = view();
+    const [from, member] = who(index);
+    const parts = [`member ${member} of generation ${from}: fitness ${inspector.number(shown.fitness[index])}`];
+    if (shown !== now) {
+      if (shown.novelty && !Number.isNaN(shown.novelty[index])) parts.push(`novelty ${inspector.number(shown.novelty[index])}`);
+      byId("hovered").textContent = parts.join(" · ");
+      return;
+    }
     if (now.steps) parts.push(`${inspector.number(now.steps[index])} steps`);
     if (now.novelty) parts.push(`novelty ${inspector.number(now.novelty[index])}`);
     if (now.parents) {
@@ -257,7 +325,9 @@
     Plotly.relayout(byId("cloud"), { "xaxis.range": across, "yaxis.range": up });
   });
   inspector.on("pointed", describe);
-  inspector.on("picked", (index, besides) => inspector.play(besides ? "b" : "a", now.generation, index));
+  inspector.on("picked", (index, besides) => {
+    inspector.play(besides ? "b" : "a", ...who(index));
+  });
   inspector.on("generation", drawGeneration);
   inspector.on("theme", redraw);
   inspector.on("played", (slot, played) => {
@@ -265,4 +335,9 @@
     redraw();
   });
   for (const id of ["color", "way", "archive"]) byId(id).addEventListener("change", redraw);
+  byId("cells").addEventListener("change", async () => {
+    await askCells().catch((error) => inspector.blank("cloud", error.message));
+    if (now) choose();
+    await redraw();
+  });
 }

@@ -18,13 +18,18 @@
   function disc(diameter) {
     const width = Math.ceil(diameter) + 1;
     const cover = (at) => Math.min(Math.max(diameter / 2 + 0.5 - Math.hypot((at % width) + 0.5 - width / 2, Math.floor(at / width) + 0.5 - width / 2), 0), 1);
-    return { width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
+    return { width, height: width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
   }
 
-  // Lays a disc in a color over what the pixels of an image are, whose alpha is not multiplied in.
-  function stamp(image, { width, alpha }, [red, green, blue], left, top) {
+  // As much of each pixel of a rectangle: all of it.
+  function cell(width, height) {
+    return { width, height, alpha: new Float32Array(width * height).fill(1) };
+  }
+
+  // Lays a form in a color over what the pixels of an image are, whose alpha is not multiplied in.
+  function stamp(image, { width, height, alpha }, [red, green, blue], left, top) {
     const { data } = image;
-    for (let row = Math.max(0, -top); row < Math.min(width, image.height - top); row++) {
+    for (let row = Math.max(0, -top); row < Math.min(height, image.height - top); row++) {
       for (let column = Math.max(0, -left); column < Math.min(width, image.width - left); column++) {
         const over = alpha[row * width + column];
         if (over === 0) continue;
@@ -74,10 +79,11 @@
     const image = new ImageData(canvas.width, canvas.height);
     if (shown) {
       const scale = window.devicePixelRatio || 1;
-      const form = disc(shown.size * scale);
+      const length = (axis, span) => Math.ceil(Math.abs(axis.per * span) * scale);
+      const form = shown.spans ? cell(length(area.x, shown.spans[0]), length(area.y, shown.spans[1])) : disc(shown.size * scale);
       const colors = shown.palette.map(rgb);
-      const corner = (axis, value) => Math.round(pixel(axis, value) * scale - form.width / 2);
-      for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member]), corner(area.y, shown.y[member]));
+      const corner = (axis, value, size) => Math.round(pixel(axis, value) * scale - size / 2);
+      for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member], form.width), corner(area.y, shown.y[member], form.height));
     }
     canvas.getContext("2d", { willReadFrequently: true }).putImageData(image, 0, 0); // it needs no graphics card
   }
@@ -107,9 +113,10 @@
     ring.style.cssText = `left: ${x - size / 2}px; top: ${y - size / 2}px; width: ${size}px; height: ${size}px`;
   }
 
-  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null.
-  inspector.showDots = (x, y, classes, palette, size) => {
-    shown = x && { x, y, classes, palette, size, order: ordered(classes, palette.length) };
+  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null. With `spans`, the
+  // lengths of a cell along the axes, it draws cells around these places.
+  inspector.showDots = (x, y, classes, palette, size, spans) => {
+    shown = x && { x, y, classes, palette, size, spans, order: ordered(classes, palette.length) };
     paint();
   };
   inspector.shownDots = () => shown && { x: Array.from(shown.x), y: Array.from(shown.y) };
