@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.algorithms.cells import CellSettings
 from neuroevo.analysis.behavior_maps import behavior_map
 from neuroevo.analysis.curves import drawn
 from neuroevo.core.errors import UserError
@@ -189,7 +188,8 @@ class Inspection:
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
         walls = None if run.config is None or projection.kind != "position" else run.config.environment.walls
-        maps, grid = projection.kind in ("position", "measures"), _has_cells(run)
+        maps = projection.kind in ("position", "measures")
+        novel = run.config is not None and run.config.algorithm.measures_novelty
         low = drawn(np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64))
         high = drawn(np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64))
         return {
@@ -200,7 +200,7 @@ class Inspection:
             "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.kept,
-            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and maps and not grid,
+            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and maps and novel,
             "cells": maps and run.reader is not None,
         }
 
@@ -261,10 +261,6 @@ class Inspection:
             "fitness": array(drawn(found.scores)),
             **({} if np.isnan(found.novelty).all() else {"novelty": array(found.novelty.astype(np.float32))}),
         }
-
-
-def _has_cells(run: InspectedRun) -> bool:
-    return run.config is not None and isinstance(run.config.algorithm, CellSettings)
 
 
 def _number(text: str) -> int:
