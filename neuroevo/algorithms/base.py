@@ -104,11 +104,6 @@ class Algorithm(ABC):
         return type(self).candidates is not Algorithm.candidates
 
     @property
-    def measures_novelty(self) -> bool:
-        """Whether members have a novelty: that of novelties()."""
-        return type(self).novelties is not Algorithm.novelties
-
-    @property
     def state_layout(self) -> Hashable:
         """What determines the layout of states besides `behavior` and the layout of the first one: a fork keeps it."""
         return None

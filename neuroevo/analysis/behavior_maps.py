@@ -1,4 +1,4 @@
-"""Heat maps of behaviors: the best fitness that any member of a run had in each cell of a grid."""
+"""Heat maps of behaviors: the fittest member of a run in each cell of a grid, and every member that was once that."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroevo.algorithms.cells import CellSettings
+from neuroevo.config.schema import Config
 from neuroevo.core.archive import Grid
 from neuroevo.core.errors import UserError
 from neuroevo.runs.members import MembersReader
@@ -23,21 +24,22 @@ _CELLS = 50  # along an axis, where the algorithm has no grid
 
 @dataclass(frozen=True, eq=False)
 class BehaviorMap:
-    """Where the members of a run have been in two numbers of their behavior, and who was the fittest there.
+    """Members of a run that were the fittest of their cell so far, in the order in which they were played.
+
+    The last one in a cell is its champion.
 
     Attributes:
-        names: Of the numbers.
-        grid: Its cells.
-        champions: The members that were the fittest of their cells up to their generation, by generation: that and
-            their place in it, int64 [E, 2].
-        cells: Theirs, int64 [E, 2].
-        scores: Their fitness, float64 [E].
-        novelty: Theirs, float64 [E], NaN where it is not known.
+        names: Names of the two measures.
+        grid: The cells.
+        members: Generation and index of each of the I members, int64 [I, 2].
+        cells: Their cells along the two axes, int64 [I, 2].
+        scores: Their fitness, float64 [I].
+        novelty: Their novelty, float64 [I]; NaN where it is unknown.
     """
 
     names: tuple[str, str]
     grid: Grid
-    champions: np.ndarray
+    members: np.ndarray
     cells: np.ndarray
     scores: np.ndarray
     novelty: np.ndarray
@@ -45,9 +47,9 @@ class BehaviorMap:
     @property
     def fitness(self) -> np.ndarray:
         """The highest fitness of each cell, float64 of the grid's shape; NaN where no member has been."""
-        fitness = np.full(self.grid.shape, -np.inf)
-        np.maximum.at(fitness, tuple(self.cells.T), self.scores)
-        return np.where(np.isinf(fitness), np.nan, fitness)
+        best = np.full(self.grid.shape, -np.inf)
+        np.maximum.at(best, tuple(self.cells.T), self.scores)
+        return np.where(np.isinf(best), np.nan, best)
 
     @property
     def coverage(self) -> float:
@@ -55,11 +57,36 @@ class BehaviorMap:
         return float(np.mean(~np.isnan(self.fitness)))
 
 
+def improvements(cells: np.ndarray, fitness: np.ndarray) -> np.ndarray:
+    """Select the members that were fitter than all earlier members of their cell.
+
+    Args:
+        cells: Number of each member's cell, int64 [N], at least 0.
+        fitness: Fitness of the members, float64 [N], in the order in which they were played.
+
+    Returns:
+        Their places, int64 [I], ascending.
+    """
+    if not len(fitness):
+        return np.zeros(0, np.int64)
+    order = np.argsort(cells, kind="stable")
+    # Ranks, shifted by cell, let one running maximum start again in each cell.
+    ranks = np.unique(fitness, return_inverse=True)[1].reshape(-1)
+    keys = (cells * len(fitness) + ranks)[order]
+    before = np.concatenate([[-1], np.maximum.accumulate(keys)[:-1]])
+    return np.sort(order[keys > before])
+
+
+def algorithm_grid(config: Config) -> Grid | None:
+    """Return the grid of a run's algorithm; None if it has none."""
+    return config.algorithm.grid if isinstance(config.algorithm, CellSettings) else None
+
+
 def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
     """Compute where the members of a run have been.
 
-    The grid is that of an algorithm with cells, or else one of 50 x 50 cells between the environment's bounds or, where
-    it has none, the least and the greatest number of any member.
+    The grid is the algorithm's own or, without one, 50 x 50 cells between the environment's bounds or, where
+    these are infinite, the lowest and the highest number of any member.
 
     Args:
         run: A run whose behaviors are kept, of any algorithm.
@@ -72,18 +99,22 @@ def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
     if len(measures) < 2:
         raise UserError(f"{run.config.env.name} has {len(measures)} measures, expected two for a map")
     ends = [axis - len(measures) for axis in axes]  # of a trajectory, its last sample
-    found = [
-        (each, each.behaviors[:, ends].astype(np.float64))
-        for each in MembersReader(run.path).each()
-        if each is not None and each.behaviors is not None
-    ]
-    if not found:
+    generations = [each for each in MembersReader(run.path).each() if each is not None and each.behaviors is not None]
+    found = [each.behaviors[:, ends] for each in generations if each.behaviors is not None]
+    behaviors = np.concatenate([np.zeros((0, 2)), *found])
+    known = np.isfinite(behaviors).all(axis=1)
+    if not known.any():
         raise UserError(f"the run in {run.path} has no behaviors of its members (logging.members_megabytes)")
-    behaviors = np.concatenate([places for _, places in found])
-    behaviors = behaviors[np.isfinite(behaviors).all(axis=1)]
-    algorithm = run.config.algorithm
-    if isinstance(algorithm, CellSettings):
-        grid = algorithm.grid
+    counts = [len(each) for each in generations]
+    numbers = np.repeat([each.generation for each in generations], counts)
+    members = np.stack([numbers, np.concatenate([np.arange(count) for count in counts])], axis=1)[known]
+    fitness = np.concatenate([each.fitness for each in generations])[known]
+    unknown = [np.full(count, np.nan) for count in counts]
+    novelties = zip(generations, unknown, strict=True)
+    novelty = np.concatenate([other if each.novelty is None else each.novelty for each, other in novelties])[known]
+    behaviors = behaviors[known]
+    grid = algorithm_grid(run.config)
+    if grid is not None:
         low, high = ([bounds[axis] for axis in axes] for bounds in (grid.low, grid.high))
         shape = [grid.shape[axis] for axis in axes]
     else:
@@ -92,20 +123,10 @@ def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
         high = _bounds([each.high for each in chosen], np.nextafter(behaviors.max(axis=0), np.inf))
         shape = [_CELLS, _CELLS]
     grid = Grid(tuple(low), tuple(high), tuple(shape))
+    cells = grid.cells(behaviors)
+    better = improvements(np.ravel_multi_index((cells[:, 0], cells[:, 1]), grid.shape), fitness)
     names = measures[axes[0]].name, measures[axes[1]].name
-    best, won = np.full(grid.shape, -np.inf), []
-    for members, places in found:
-        cells = grid.cells(np.where(np.isfinite(places), places, np.nan))
-        order = np.argsort(-members.fitness, kind="stable")
-        _, first = np.unique(cells[order], axis=0, return_index=True)
-        fittest = np.sort(order[first])
-        fittest = fittest[cells[fittest, 0] >= 0]
-        fittest = fittest[members.fitness[fittest] > best[tuple(cells[fittest].T)]]
-        best[tuple(cells[fittest].T)] = members.fitness[fittest]
-        champions = np.stack([np.full(len(fittest), members.generation), fittest], axis=1)
-        novelty = np.full(len(members), np.nan) if members.novelty is None else members.novelty
-        won.append((champions, cells[fittest], members.fitness[fittest], novelty[fittest]))
-    return BehaviorMap(names, grid, *(np.concatenate(each) for each in zip(*won, strict=True)))
+    return BehaviorMap(names, grid, members[better], cells[better], fitness[better], novelty[better])
 
 
 def _bounds(known: Sequence[float], seen: np.ndarray) -> list[float]:

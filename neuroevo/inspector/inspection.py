@@ -6,8 +6,8 @@ about/RUN                     settings, provenance, warnings, log
 cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
 generation/RUN/G              the members of a generation
 way/RUN                       where each population was on average, and its fittest
-archive/RUN                   the archive of behaviors that novelty is measured against, as the newest state has it
-cells/RUN                     the fittest members of the cells of a map of behaviors, and when they were the fittest
+archive/RUN                   novelty search's archive of behaviors, as the newest state has it
+cells/RUN                     a grid of behaviors, and every member that was the fittest of its cell so far
 family/RUN/G/INDEX            a member's family tree
 ancestors/RUN/G               whose descendants make up the populations after a generation
 sweep                         trials
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.analysis.behavior_maps import behavior_map
+from neuroevo.analysis.behavior_maps import algorithm_grid, behavior_map
 from neuroevo.analysis.curves import drawn
 from neuroevo.core.errors import UserError
 from neuroevo.inspector import about, ancestry, learning
@@ -188,10 +188,10 @@ class Inspection:
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
         walls = None if run.config is None or projection.kind != "position" else run.config.environment.walls
-        maps = projection.kind in ("position", "measures")
-        novel = run.config is not None and run.config.algorithm.measures_novelty
         low = drawn(np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64))
         high = drawn(np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64))
+        plane = run.config is not None and projection.kind in ("position", "measures")
+        elites = run.config is not None and algorithm_grid(run.config) is not None
         return {
             "kind": projection.kind,
             "titles": list(projection.titles),
@@ -200,8 +200,8 @@ class Inspection:
             "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.kept,
-            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and maps and novel,
-            "cells": maps and run.reader is not None,
+            "cells": plane,
+            "archive": plane and not elites and any(ARCHIVE in row for row in run.metrics.rows[-1:]),
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:
@@ -237,8 +237,8 @@ class Inspection:
         if run.reader is None:
             raise UserError(run.why_not)
         archive = run.reader.config.algorithm.archive(run.reader.state().algorithm)
-        if archive is None or archive.behaviors is None:
-            raise UserError(f"the run in {run.path} has no archive")
+        if archive is None or archive.behaviors is None or archive.fitness is not None:
+            raise UserError(f"the run in {run.path} has no archive of behaviors alone")
         ends = archive.behaviors[:, -2:].astype(np.float32)
         sizes = [int(row.get(ARCHIVE) or 0) for row in run.metrics.rows]
         return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
@@ -248,18 +248,16 @@ class Inspection:
         if run.reader is None:
             raise UserError(run.why_not)
         found = behavior_map(run.reader)
-        numbers = {
-            "generations": found.champions[:, 0],
-            "members": found.champions[:, 1],
-            "cells": np.ravel_multi_index(tuple(found.cells.T), found.grid.shape),
-        }
+        novelty = {} if np.isnan(found.novelty).all() else {"novelty": array(found.novelty.astype(np.float32))}
         return {
             "low": list(found.grid.low),
             "high": list(found.grid.high),
             "shape": list(found.grid.shape),
-            **{name: array(values.astype(np.int32)) for name, values in numbers.items()},
-            "fitness": array(drawn(found.scores)),
-            **({} if np.isnan(found.novelty).all() else {"novelty": array(found.novelty.astype(np.float32))}),
+            "generation": array(found.members[:, 0].astype(np.int32)),
+            "index": array(found.members[:, 1].astype(np.int32)),
+            "cell": array(found.cells.astype(np.int32)),
+            "fitness": array(found.scores),
+            **novelty,
         }
 
 

@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import neuroevo
-from neuroevo.analysis.behavior_maps import behavior_map, plot_maps
+from neuroevo.analysis.behavior_maps import behavior_map, improvements, plot_maps
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
 from neuroevo.runs.members import MembersReader
@@ -56,6 +58,37 @@ def test_cells_have_the_highest_fitness_of_any_member(folder):
     turned = behavior_map(neuroevo.open_run(folder / "elites"), axes=(1, 0))
     assert turned.names == ("y", "x")
     np.testing.assert_array_equal(turned.fitness, found.fitness.T)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-1e308, -2.5, 0.0, 1.0, 1.0 + 2**-52, 1e308])), max_size=30)
+)
+def test_improvements_are_those_of_a_loop(played):
+    best, expected = {}, []
+    for place, (cell, fitness) in enumerate(played):
+        if cell not in best or fitness > best[cell]:
+            best[cell] = fitness
+            expected.append(place)
+    cells, fitness = (np.array([each[at] for each in played], dtype) for at, dtype in ((0, np.int64), (1, np.float64)))
+    assert improvements(cells, fitness).tolist() == expected
+
+
+def test_members_of_a_map_are_those_of_the_run(folder):
+    found = behavior_map(neuroevo.open_run(folder / "elites"))
+    reader = MembersReader(folder / "elites")
+    for (generation, index), cell, fitness in zip(found.members, found.cells, found.scores, strict=True):
+        members = reader.read(generation)
+        assert members.fitness[index] == fitness
+        assert found.grid.cells(members.behaviors[[index]]).tolist() == [cell.tolist()]
+    assert (np.diff(found.members[:, 0]) >= 0).all() and len(found.members) > len(set(map(tuple, found.cells)))
+
+
+def test_a_grid_is_that_of_every_algorithm_with_cells(tmp_path):
+    pytest.importorskip("ribs")
+    ribs = {**ELITES, "name": "ribs", "emitters": 3}
+    new_run(tmp_path / "ribs", algorithm=ribs, **MAZE)
+    grid = behavior_map(neuroevo.open_run(tmp_path / "ribs")).grid
+    assert (grid.low, grid.high, grid.shape) == ((-2.0, -1.0), (2.0, 2.0), (4, 3))
 
 
 def test_other_algorithms_have_the_environments_bounds(folder):

@@ -148,41 +148,37 @@ def test_the_archive_grows_as_the_metrics_say(maze, maze_page):
     assert list(values(shown["sizes"])) == [row["archive"] for row in read_rows(maze)]
 
 
-def test_the_cells_have_the_fittest_so_far(tmp_path):
+def test_cells_have_the_members_that_were_the_fittest_so_far(maze, maze_page):
+    shown = maze_page.answer("cells/0")
+    assert maze_page.answer("cloud/0")["cells"] and shown["shape"] == [50, 50]
+    low, high = np.array(shown["low"]), np.array(shown["high"])
+    best, expected = {}, []
+    for members in MembersReader(maze).each():
+        places = ((members.behaviors - low) // ((high - low) / 50)).astype(int)
+        for index, (place, fitness) in enumerate(zip(places.tolist(), members.fitness, strict=True)):
+            if fitness > best.get(tuple(place), -np.inf):
+                best[tuple(place)] = fitness
+                expected.append((members.generation, index, *place, fitness, members.novelty[index]))
+    cells = values(shown["cell"]).reshape(-1, 2).T
+    columns = (values(shown["generation"]), values(shown["index"]), *cells, values(shown["fitness"]))
+    np.testing.assert_array_equal(np.stack(columns, axis=1), np.array(expected)[:, :5])
+    np.testing.assert_allclose(values(shown["novelty"]), np.array(expected)[:, 5], rtol=1e-6)
+
+
+def test_elites_are_cells_and_no_archive(tmp_path):
     maze = {"env": {"name": "hard_maze"}, "network": {"name": "mlp", "hidden": [4]}}
-    elites = {"name": "map_elites", "population": 12, "cells": [4, 3], "low": [-3.0, -2.0], "high": [3.0, 2.0]}
+    elites = {"name": "map_elites", "population": 12, "cells": [4, 3], "low": [-3.0, -3.0], "high": [3.0, 3.0]}
     new_run(tmp_path / "run", algorithm=elites, **maze)
     with Inspection([tmp_path / "run"]) as page:
-        assert page.answer("cloud/0")["cells"] is True and page.answer("cloud/0")["archive"] is False
-        found = page.answer("cells/0")
-    assert (found["low"], found["high"], found["shape"]) == ([-3.0, -2.0], [3.0, 2.0], [4, 3])
-    assert "novelty" not in found
-    names = "generations", "cells", "members", "fitness"
-    events = list(zip(*(values(found[name]) for name in names), strict=True))
-    assert [each[0] for each in events] == sorted(each[0] for each in events)
-    best, expected = {}, set()
-    for members in MembersReader(tmp_path / "run").each():
-        for index, (place, fitness) in enumerate(zip(members.behaviors, members.fitness, strict=True)):
-            x, y = (
-                min(max(int((v + s) // (2 * s / n)), 0), n - 1) for v, s, n in zip(place, (3, 2), (4, 3), strict=True)
-            )
-            if fitness > best.get(3 * x + y, (-np.inf,))[0]:
-                best[3 * x + y] = (fitness, members.generation, index)
-        expected |= {(generation, cell, index, fitness) for cell, (fitness, generation, index) in best.items()}
-    assert set(events) == expected and len(events) == len(expected) > len(best)
-
-
-def test_novelty_of_the_fittest_of_cells(maze, maze_page):
-    found = maze_page.answer("cells/0")
-    assert found["shape"] == [50, 50] and maze_page.answer("cloud/0")["archive"] is True
-    for generation, member, told in zip(
-        *(values(found[name]) for name in ("generations", "members", "novelty")), strict=True
-    ):
-        novelty = MembersReader(maze).read(int(generation)).novelty
-        if novelty is None:
-            assert np.isnan(told)
-        else:
-            assert told == pytest.approx(novelty[member], rel=1e-6, nan_ok=True)
+        cloud, shown = page.answer("cloud/0"), page.answer("cells/0")
+        with pytest.raises(UserError, match="no archive of behaviors alone"):
+            page.answer("archive/0")
+    assert cloud["cells"] and not cloud["archive"] and "novelty" not in shown
+    assert (shown["low"], shown["high"], shown["shape"]) == ([-3.0, -3.0], [3.0, 3.0], [4, 3])
+    cells = [tuple(each) for each in values(shown["cell"]).reshape(-1, 2).tolist()]
+    champions = dict(zip(cells, values(shown["fitness"]), strict=True))
+    kept = RunReader(tmp_path / "run").state().algorithm.cells
+    assert [champions[cell] for cell in sorted(champions)] == kept.fitness.tolist()
 
 
 @pytest.mark.parametrize("member", [Member(0, 7, 0), Member(5, 0, 0), Member(5, 29, 0)])

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import neuroevo
-from neuroevo.analysis.behavior_maps import behavior_map
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
 from neuroevo.runs.members import MembersReader
@@ -210,48 +208,6 @@ def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
     assert place_of(shown, 12) == pytest.approx(before, abs=1)
 
 
-def test_cells_have_the_colors_of_the_fittest_so_far(shown, page_of, maze):
-    run = neuroevo.open_run(maze)
-    found = behavior_map(run)
-    shown.visit(page_of)
-    shown.page.check("#cells")
-    shown.until(f"{DRAWN}.x.length === {np.count_nonzero(~np.isnan(found.fitness))}")
-    share = f"{100 * found.coverage:.1f}%"
-    assert share in text(shown, "#generation-facts") and "of 2,500 cells" in text(shown, "#generation-facts")
-    assert shown.value("Array.from(document.getElementById('color').options, (each) => each.value)") == [
-        "fitness", "novelty", "generation",
-    ]  # fmt: skip
-    shown.page.select_option("#color", "generation")
-    shown.page.focus("#generation")
-    shown.page.keyboard.press("Home")
-    first = {
-        tuple(cell)
-        for cell, (generation, _) in zip(found.cells.tolist(), found.champions, strict=True)
-        if not generation
-    }
-    shown.until(f"{DRAWN}.x.length === {len(first)}")
-    shown.page.keyboard.press("End")
-    shown.until(f"{DRAWN}.x.length === {np.count_nonzero(~np.isnan(found.fitness))}")
-    best = np.unravel_index(np.nanargmax(found.fitness), found.fitness.shape)
-    at = max(each for each, cell in enumerate(found.cells.tolist()) if tuple(cell) == best)
-    generation, member = found.champions[at].tolist()
-    x, y = (low + (place + 0.5) * (high - low) / count for low, high, place, count in
-            zip(found.grid.low, found.grid.high, best, found.grid.shape, strict=True))  # fmt: skip
-    drawn = shown.value(DRAWN)
-    index = int(np.argmin(np.hypot(np.array(drawn["x"]) - x, np.array(drawn["y"]) - y)))
-    shown.page.locator("#cloud").scroll_into_view_if_needed()
-    place = place_of(shown, index)
-    assert covered(shown, place) == 255
-    shown.page.mouse.move(*place)
-    assert f"member {member} of generation {generation}:" in text(shown, "#hovered")
-    shown.page.mouse.click(*place)
-    shown.page.wait_for_selector(".stage[data-slot=a] table")
-    told = text(shown, ".stage[data-slot=a] h3")
-    assert [int(word) for word in told.replace(",", "").split() if word.isdigit()] == [generation, member]
-    shown.page.uncheck("#cells")
-    shown.until(f"{DRAWN}.x.length === 30")
-
-
 def test_two_quick_clicks_change_no_axes(shown, page_of):
     """For Plotly they ask for all that it draws, of which the dots are none. A zoomed plot is whole again."""
     shown.visit(page_of)
@@ -269,6 +225,79 @@ def test_two_quick_clicks_change_no_axes(shown, page_of):
     })"""
     shown.page.mouse.dblclick(*shown.value(middle))
     shown.until(f"{ranges}.join() === '{','.join(whole)}'")
+
+
+def cells_so_far(maze, grid, generation):
+    """For each cell the generation, index and fitness of its fittest member up to a generation, by a plain loop."""
+    low, high = np.array(grid["low"]), np.array(grid["high"])
+    champions = {}
+    for members in list(MembersReader(maze).each())[: generation + 1]:
+        places = ((members.behaviors - low) // ((high - low) / grid["shape"])).astype(int).tolist()
+        for index, (place, fitness) in enumerate(zip(places, members.fitness, strict=True)):
+            if tuple(place) not in champions or fitness > champions[tuple(place)][2]:
+                champions[tuple(place)] = members.generation, index, fitness
+    return champions
+
+
+def place_of_cell(shown, grid, cell):
+    """Where in the window the middle of a cell belongs, by Plotly's axes."""
+    x, y = (low + (high - low) * (at + 0.5) / count for at, low, high, count in zip(cell, *grid.values(), strict=True))
+    return shown.value(
+        f"""(() => {{
+            const plot = document.getElementById('cloud'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
+            const at = (axis, value) => axis._offset + axis.d2p(value);
+            return [box.x + at(all.xaxis, {x}), box.y + at(all.yaxis, {y})];
+        }})()"""
+    )
+
+
+def test_cells_have_their_champions_up_to_the_slider_s_generation(shown, maze, tmp_path):
+    with Inspection([maze]) as inspection, served(inspection) as address:
+        answer = inspection.answer("cells/0")
+        grid = {name: answer[name] for name in ("low", "high", "shape")}
+        shown.visit(address)
+        shown.page.locator("#cloud").scroll_into_view_if_needed()
+        shown.page.check("#cells")
+        shown.until("document.getElementById('generation-facts').textContent.includes('cells filled')")
+        new = sorted(set(cells_so_far(maze, grid, 5)) - set(cells_so_far(maze, grid, 1)))[0]
+        for generation in (5, 1, 2):  # back, and on
+            shown.value(f"inspector.setGeneration({generation})")
+            champions = cells_so_far(maze, grid, generation)
+            filled = f"{len(champions)} of 2,500 cells filled"
+            shown.until(f"document.getElementById('generation-facts').textContent.startsWith('{filled}')")
+            score = f"{sum(fitness for *_, fitness in champions.values()):,.6g}"
+            assert score in text(shown, "#generation-facts")
+            assert all(covered(shown, place_of_cell(shown, grid, cell)) == 255 for cell in champions)
+            assert (covered(shown, place_of_cell(shown, grid, new)) == 255) == (new in champions)
+        cell, (owner, index, fitness) = next(each for each in champions.items() if each[1][0] < 2)
+        shown.page.mouse.move(*place_of_cell(shown, grid, cell))
+        told = f"member {index} of generation {owner}: fitness {fitness:,.6g}"
+        shown.until(f"document.getElementById('hovered').textContent.includes('{told}')")
+        for slot, modifier in (("a", None), ("b", "Shift")):
+            if modifier:
+                shown.page.keyboard.down(modifier)
+            shown.page.mouse.click(*place_of_cell(shown, grid, cell))
+            shown.page.wait_for_selector(f".stage[data-slot={slot}] table")
+            title = text(shown, f".stage[data-slot={slot}] h3").replace(",", "")
+            assert sorted(int(word) for word in title.split() if word.isdigit()) == sorted((owner, index))
+        shown.page.keyboard.up("Shift")
+        options = shown.value("Array.from(document.getElementById('color').options, ({ value }) => value)")
+        assert options == ["fitness", "generation", "novelty"]
+        for by in ("generation", "novelty"):
+            shown.page.select_option("#color", by)
+            shown.until(
+                f"document.getElementById('cloud').data.some((each) => each.marker?.colorbar?.title.text === '{by}')"
+            )
+        with shown.page.expect_download() as download:
+            shown.page.locator("#cloud").hover()
+            shown.page.click("#cloud .modebar-btn[data-title='Download plot as a PNG']")
+        download.value.save_as(tmp_path / "cells.png")
+        with Image.open(tmp_path / "cells.png") as picture:
+            colors = {tuple(color) for _, color in picture.convert("RGB").getcolors(2**24)}
+        assert sum(max(color) - min(color) > 60 and color[2] > color[0] for color in colors) > 0
+        shown.page.uncheck("#cells")
+        shown.until(f"{DRAWN}.x.length === 30")
+        assert "30 members" in text(shown, "#generation-facts")
 
 
 def test_a_click_on_the_curves_chooses_what_is_below_it(shown, page_of):

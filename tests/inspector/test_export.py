@@ -34,6 +34,7 @@ def test_an_export_has_what_the_page_asks_for(maze, es, maze_page, tmp_path):
         "generation/0/5",
         "way/0",
         "archive/0",
+        "cells/0",
         "family/0/5/3",
         "ancestors/0/0",
     ):

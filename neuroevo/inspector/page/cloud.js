@@ -1,6 +1,5 @@
 "use strict";
-// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved; or, in place of
-// dots, the cells of a map of behaviors in the colors of the fittest members until then.
+// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved; or cells.
 
 {
   const { byId, get, array } = inspector;
@@ -10,7 +9,7 @@
   let cloud = null; // the run's axes, maze, ranges
   let way = null;
   let archive = null;
-  let cells = null; // who were the fittest of the cells, and when
+  let cells = null; // the run's, once they are asked for
   let now = null; // the generation that is drawn
   const cache = new Map();
   const paths = { a: null, b: null }; // of members at play: their dot and their way
@@ -42,56 +41,26 @@
     return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
   }
 
-  // What is drawn: the generation's members, or who was the fittest of each cell up to it.
-  const view = () => (cells && byId("cells").checked ? champions(now.generation) : now);
+  const asCells = () => cells !== null && byId("cells").checked;
 
-  function champions(until) {
-    if (cells.until === until) return cells.view;
-    const newest = new Map();
-    for (let at = 0; at < cells.cells.length && cells.generations[at] <= until; at++) newest.set(cells.cells[at], at);
-    const chosen = [...newest.values()];
-    const of = (name) => Float64Array.from(chosen, (at) => cells[name][at]);
-    const [across, up] = cells.shape;
-    const spans = [0, 1].map((axis) => (cells.high[axis] - cells.low[axis]) / cells.shape[axis]);
-    const center = (axis, place) => cells.low[axis] + (place + 0.5) * spans[axis];
-    const fitness = of("fitness");
-    const sum = fitness.reduce((a, b) => a + b, 0);
-    const share = (100 * chosen.length) / (across * up);
-    cells.until = until;
-    cells.view = {
-      x: Float64Array.from(chosen, (at) => center(0, Math.floor(cells.cells[at] / up))),
-      y: Float64Array.from(chosen, (at) => center(1, cells.cells[at] % up)),
-      fitness,
-      generation: of("generations"),
-      members: of("members"),
-      ...(cells.novelty ? { novelty: of("novelty") } : {}),
-      size: chosen.length,
-      spans,
-      facts: `${chosen.length.toLocaleString("en-US")} of ${(across * up).toLocaleString("en-US")} cells (${share.toFixed(1)}%) · QD-score ${inspector.number(sum)}`,
-    };
-    return cells.view;
-  }
-
-  // Generation and place of the member that a dot or a cell stands for.
-  const who = (index) => (view() === now ? [now.generation, index] : [view().generation[index], view().members[index]]);
-
-  // By what dots are colored, and its lowest and highest value; of parents there are none.
+  // By what dots or cells are colored, and its lowest and highest value; of parents there are none.
   function scaleOfColors() {
     const by = byId("color").value;
     if (by === "parent") return { by };
-    if (view() !== now) return { by, ...cells.scales[by] }; // the same in all generations
-    const [low, high] = by === "fitness" ? cloud.fitness : extent(now[by]);
+    if (by === "generation") return { by, low: 0, high: inspector.run().generations - 1 };
+    const [low, high] = by === "fitness" ? cloud.fitness : extent((asCells() ? cells : now)[by]);
     return { by, low, high };
   }
 
-  // The class of color of each member, and the colors.
+  // The class of color of each member or cell, and the colors.
   function colors() {
     const { by, low, high } = scaleOfColors();
     if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()] };
     const classOf = (value) => (Number.isNaN(value) ? 0 : 1 + Math.min(Math.max(Math.floor(((value - low) / (high - low || 1)) * CLASSES), 0), CLASSES - 1));
     const scale = inspector.scale();
     const palette = [inspector.css("--faint"), ...Array.from({ length: CLASSES }, (_, place) => inspector.between(scale, place / (CLASSES - 1)))];
-    return { classes: Uint8Array.from(view()[by], classOf), palette };
+    const values = asCells() ? Array.from(cells.champions, (place) => (place < 0 ? NaN : cells[by][place])) : now[by];
+    return { classes: Uint8Array.from(values, classOf), palette };
   }
 
   // Traces without dots that show what the colors mean.
@@ -120,12 +89,15 @@
     return [...walls.map(wall), ...(goal ? [disc(goal, 5, inspector.css("--second"))] : []), ...(start ? [disc(start, 3, inspector.css("--quiet"))] : [])];
   }
 
-  const sizeOfDots = () => (view().size > 4000 ? 4 : view().size > 800 ? 5 : 7);
+  const sizeOfDots = () => (now.size > 4000 ? 4 : now.size > 800 ? 5 : 7);
 
   function showDots() {
+    offerColors();
+    if (asCells()) cells.advance(now.generation);
+    byId("generation-facts").textContent = asCells() ? cells.facts() : now.facts;
     const { classes, palette } = colors();
-    const { x, y, spans } = view();
-    inspector.showDots(x, y, classes, palette, sizeOfDots(), spans);
+    if (asCells()) inspector.showCells(cells, classes, palette);
+    else inspector.showDots(now.x, now.y, classes, palette, sizeOfDots());
   }
 
   // What lies around the dots.
@@ -150,11 +122,9 @@
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
       if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "its way", 2));
-      const shown = view();
-      const place = shown === now ? (at.generation === now.generation ? at.index : -1) : shown.members.findIndex((member, each) => member === at.index && shown.generation[each] === at.generation);
-      if (place >= 0) {
+      if (at.generation === now.generation) {
         const ring = { size: size + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
-        found.push({ x: [shown.x[place]], y: [shown.y[place]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
+        found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
       }
     }
     return found;
@@ -162,13 +132,15 @@
 
   // The ranges of both axes that show everything.
   function whole() {
-    const range = (axis) => [cloud.low[axis], cloud.high[axis]];
+    const { low, high } = asCells() ? cells : cloud;
+    const range = (axis) => [low[axis], high[axis]];
     const [x, y] = cloud.kind === "position" && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
     return [x, cloud.maze ? [...y].reverse() : y]; // mazes are drawn as their maps are
   }
 
   async function redraw() {
     if (!cloud || !now) return;
+    offerColors();
     const flat = cloud.kind === "position";
     const [across, up] = whole();
     const layout = inspector.layout(cloud.titles[0], cloud.titles[1], {
@@ -190,7 +162,6 @@
     clearTimeout(rest);
     rest = setTimeout(redraw, SOON);
   }
-
   function bounds(walls) {
     const x = walls.flatMap((each) => [each[0], each[2]]);
     const y = walls.flatMap((each) => [each[1], each[3]]);
@@ -209,18 +180,11 @@
   }
 
   function offerColors() {
-    const shown = view();
-    const names = ["fitness", "novelty", "generation", "steps", "parent"].filter((name) => (name === "parent" ? shown.families && !shown.center : name === "generation" ? shown !== now : shown[name]));
+    const known = (name) => (name === "parent" ? now.families && !now.center : (asCells() ? cells : now)[name]);
+    const names = (asCells() ? ["fitness", "generation", "novelty"] : ["fitness", "novelty", "steps", "parent"]).filter(known);
     const select = byId("color");
     if (names.join() === Array.from(select.options, (option) => option.value).join()) return;
-    inspector.options(select, names.map((name) => [name, name]), names.includes(select.value) ? select.value : "fitness");
-  }
-
-  // What goes with what is drawn.
-  function choose() {
-    offerColors();
-    describe();
-    byId("generation-facts").textContent = view().facts;
+    inspector.options(select, names.map((name) => [name, name === "generation" ? "age (generation)" : name]), names.includes(select.value) ? select.value : "fitness");
   }
 
   const drawGeneration = inspector.latest(async () => {
@@ -234,8 +198,8 @@
       await inspector.blank("cloud", inspector.whyNot(error));
       return;
     }
+    describe();
     byId("member").max = now.size - 1;
-    choose();
     move();
     inspector.say("drawn");
     const next = number + 1; // whoever moves the slider moves it on
@@ -271,45 +235,32 @@
     if (now) byId("way").checked = now.center; // the mean of offspring is near their center; of others it is nowhere
   };
 
+  // All members are read for it, so that only who looks at cells waits for them.
+  async function loadCells() {
+    const { run } = inspector.state;
+    if (!cloud || !cloud.cells || !byId("cells").checked) return;
+    const found = await inspector.cellsOf(run);
+    if (run === inspector.state.run) cells = found;
+  }
+
   // What takes longer, when the page is there.
   inspector.refreshWay = async () => {
     const { run } = inspector.state;
     const decoded = (each) => ({ x: array(each.x), y: array(each.y) });
     const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best) }))];
     if (cloud && cloud.archive) asked.push(get(`archive/${run}`).then((found) => (archive = { ...decoded(found), sizes: array(found.sizes) })));
-    asked.push(askCells());
+    asked.push(loadCells());
     await Promise.allSettled(asked); // a run without them is drawn without them
-    if (now) choose();
     await redraw();
   };
 
-  // The cells, which take a while in a long run, once they are wanted.
-  async function askCells() {
-    if (!cloud || !cloud.cells || !byId("cells").checked) return;
-    const { run } = inspector.state;
-    const found = await get(`cells/${run}`);
-    if (run !== inspector.state.run) return;
-    for (const each of ["generations", "members", "cells", "fitness", "novelty"]) if (found[each]) found[each] = array(found[each]);
-    const scale = ([low, high]) => ({ low, high });
-    found.scales = { fitness: scale(extent(found.fitness)), generation: { low: 0, high: Math.max(inspector.run().generations - 1, 1) } };
-    if (found.novelty) found.scales.novelty = scale(extent(found.novelty));
-    cells = found;
-  }
-
   const HOVERED = byId("hovered").textContent;
   function describe(index) {
-    if (index === undefined) {
-      byId("hovered").textContent = HOVERED;
+    if (index === undefined || asCells()) {
+      byId("hovered").textContent = index === undefined ? HOVERED : cells.champion(index).text;
       return;
     }
-    const shown = view();
-    const [from, member] = who(index);
-    const parts = [`member ${member} of generation ${from}: fitness ${inspector.number(shown.fitness[index])}`];
-    if (shown !== now) {
-      if (shown.novelty && !Number.isNaN(shown.novelty[index])) parts.push(`novelty ${inspector.number(shown.novelty[index])}`);
-      byId("hovered").textContent = parts.join(" · ");
-      return;
-    }
+    const parts = [`member ${index} of generation ${now.generation}: fitness ${inspector.number(now.fitness[index])}`];
     if (now.steps) parts.push(`${inspector.number(now.steps[index])} steps`);
     if (now.novelty) parts.push(`novelty ${inspector.number(now.novelty[index])}`);
     if (now.parents) {
@@ -326,7 +277,8 @@
   });
   inspector.on("pointed", describe);
   inspector.on("picked", (index, besides) => {
-    inspector.play(besides ? "b" : "a", ...who(index));
+    const picked = asCells() ? cells.champion(index) : { generation: now.generation, index };
+    inspector.play(besides ? "b" : "a", picked.generation, picked.index);
   });
   inspector.on("generation", drawGeneration);
   inspector.on("theme", redraw);
@@ -334,10 +286,15 @@
     paths[slot] = played;
     redraw();
   });
-  for (const id of ["color", "way", "archive"]) byId(id).addEventListener("change", redraw);
   byId("cells").addEventListener("change", async () => {
-    await askCells().catch((error) => inspector.blank("cloud", error.message));
-    if (now) choose();
+    try {
+      if (!cells) await loadCells();
+      describe();
+    } catch (error) {
+      byId("cells").checked = false;
+      byId("hovered").textContent = inspector.whyNot(error);
+    }
     await redraw();
   });
+  for (const id of ["color", "way", "archive"]) byId(id).addEventListener("change", redraw);
 }

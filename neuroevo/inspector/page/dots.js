@@ -1,5 +1,5 @@
 "use strict";
-// The members' dots: pixels between the axes that Plotly draws. A browser without a graphics card takes 80 ms for Plotly's
+// The members' dots, or cells: pixels between the axes that Plotly draws. A browser without a graphics card takes 80 ms for Plotly's
 // trace of ten thousand dots and 60 to 400 ms for as many pictures or paths on a canvas; for these pixels, a few.
 
 {
@@ -8,7 +8,7 @@
   let plot;
   let canvas;
   let ring; // around the dot that the mouse means
-  let shown = null; // { x, y, classes, palette, size, order }
+  let shown = null; // { x, y, classes, palette, size, order } of dots, { grid, classes, palette } of cells
   let area = null; // where the axes are, in pixels of the plot, and how their values become pixels in it
 
   const OPACITY = 0.85;
@@ -18,18 +18,13 @@
   function disc(diameter) {
     const width = Math.ceil(diameter) + 1;
     const cover = (at) => Math.min(Math.max(diameter / 2 + 0.5 - Math.hypot((at % width) + 0.5 - width / 2, Math.floor(at / width) + 0.5 - width / 2), 0), 1);
-    return { width, height: width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
+    return { width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
   }
 
-  // As much of each pixel of a rectangle: all of it.
-  function cell(width, height) {
-    return { width, height, alpha: new Float32Array(width * height).fill(1) };
-  }
-
-  // Lays a form in a color over what the pixels of an image are, whose alpha is not multiplied in.
-  function stamp(image, { width, height, alpha }, [red, green, blue], left, top) {
+  // Lays a disc in a color over what the pixels of an image are, whose alpha is not multiplied in.
+  function stamp(image, { width, alpha }, [red, green, blue], left, top) {
     const { data } = image;
-    for (let row = Math.max(0, -top); row < Math.min(height, image.height - top); row++) {
+    for (let row = Math.max(0, -top); row < Math.min(width, image.height - top); row++) {
       for (let column = Math.max(0, -left); column < Math.min(width, image.width - left); column++) {
         const over = alpha[row * width + column];
         if (over === 0) continue;
@@ -63,8 +58,7 @@
   function lay() {
     const { xaxis, yaxis } = plot._fullLayout;
     area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length, x: straight(xaxis), y: straight(yaxis) };
-    const below = plot.querySelector(".gl-container");
-    if (canvas.parentNode !== below.parentNode) below.after(canvas, ring);
+    stack();
     const scale = window.devicePixelRatio || 1;
     canvas.style.cssText = `position: absolute; pointer-events: none; left: ${area.left}px; top: ${area.top}px; width: ${area.width}px; height: ${area.height}px`;
     const [width, height] = [Math.round(area.width * scale), Math.round(area.height * scale)];
@@ -73,27 +67,75 @@
 
   const pixel = ({ at, per, from }, value) => at + (value - from) * per;
 
+  // Dots are above what Plotly draws, cells below it: walls and ways cross them.
+  function stack() {
+    const last = plot.querySelector(".gl-container");
+    const above = shown && shown.grid ? plot.querySelector(".main-svg").previousSibling : last;
+    if (ring.parentNode !== last.parentNode) last.after(ring);
+    if (above === canvas) return;
+    if (above) above.after(canvas);
+    else last.parentNode.prepend(canvas);
+  }
+
+  // Where the cells of a grid begin and end along an axis, in pixels.
+  function edges({ low, high, shape }, axis, along) {
+    return Array.from({ length: shape[axis] + 1 }, (_, at) => pixel(along, low[axis] + ((high[axis] - low[axis]) * at) / shape[axis]));
+  }
+
+  // Left, top, width and height of a cell, in pixels.
+  function box(cell) {
+    const rows = shown.grid.shape[1];
+    const [column, row] = [Math.floor(cell / rows), cell % rows];
+    const [left, right] = [shown.across[column], shown.across[column + 1]].sort((a, b) => a - b);
+    const [top, bottom] = [shown.up[row], shown.up[row + 1]].sort((a, b) => a - b);
+    return [left, top, right - left, bottom - top];
+  }
+
+  function paintCells(pen) {
+    const scale = window.devicePixelRatio || 1;
+    [shown.across, shown.up] = [edges(shown.grid, 0, area.x), edges(shown.grid, 1, area.y)];
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    shown.grid.champions.forEach((champion, cell) => {
+      if (champion < 0) return;
+      const [left, top, width, height] = box(cell);
+      const [x, y] = [Math.round(left * scale), Math.round(top * scale)];
+      pen.fillStyle = shown.palette[shown.classes[cell]];
+      pen.fillRect(x, y, Math.max(Math.round((left + width) * scale) - x, 1), Math.max(Math.round((top + height) * scale) - y, 1));
+    });
+  }
+
   function paint() {
     ring.hidden = true;
     if (!area || !canvas.width || !canvas.height) return;
+    stack();
+    const pen = canvas.getContext("2d", { willReadFrequently: true }); // it needs no graphics card
+    if (shown && shown.grid) return paintCells(pen);
     const image = new ImageData(canvas.width, canvas.height);
     if (shown) {
       const scale = window.devicePixelRatio || 1;
-      const length = (axis, span) => Math.ceil(Math.abs(axis.per * span) * scale);
-      const form = shown.spans ? cell(length(area.x, shown.spans[0]), length(area.y, shown.spans[1])) : disc(shown.size * scale);
+      const form = disc(shown.size * scale);
       const colors = shown.palette.map(rgb);
-      const corner = (axis, value, size) => Math.round(pixel(axis, value) * scale - size / 2);
-      for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member], form.width), corner(area.y, shown.y[member], form.height));
+      const corner = (axis, value) => Math.round(pixel(axis, value) * scale - form.width / 2);
+      for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member]), corner(area.y, shown.y[member]));
     }
-    canvas.getContext("2d", { willReadFrequently: true }).putImageData(image, 0, 0); // it needs no graphics card
+    pen.putImageData(image, 0, 0);
   }
 
-  // The member whose dot is nearest to a place of the window, or undefined.
+  // The cell of a place of the plot, or undefined where it has no champion.
+  function cellAt(right, low) {
+    const within = (places, at) => places.findIndex((each, next) => next > 0 && (each - at) * (places[next - 1] - at) <= 0) - 1;
+    const [column, row] = [within(shown.across, right), within(shown.up, low)];
+    const cell = column * shown.grid.shape[1] + row;
+    return column >= 0 && row >= 0 && shown.grid.champions[cell] >= 0 ? cell : undefined;
+  }
+
+  // The member whose dot is nearest to a place of the window, or the cell there, or undefined.
   function nearest(event) {
     if (!shown || !area) return undefined;
     const box = plot.getBoundingClientRect();
     const [right, low] = [event.clientX - box.x - area.left, event.clientY - box.y - area.top];
     if (right < 0 || low < 0 || right > area.width || low > area.height) return undefined;
+    if (shown.grid) return cellAt(right, low);
     let found;
     let least = NEAR * NEAR;
     for (let member = 0; member < shown.x.length; member++) {
@@ -109,22 +151,28 @@
     inspector.say("pointed", member);
     if (member === undefined) return;
     const size = shown.size + 6;
-    const [x, y] = [area.left + pixel(area.x, shown.x[member]), area.top + pixel(area.y, shown.y[member])];
-    ring.style.cssText = `left: ${x - size / 2}px; top: ${y - size / 2}px; width: ${size}px; height: ${size}px`;
+    const around = () => [pixel(area.x, shown.x[member]) - size / 2, pixel(area.y, shown.y[member]) - size / 2, size, size];
+    const [left, top, width, height] = shown.grid ? box(member) : around();
+    const corners = shown.grid ? "border-radius: 0" : "";
+    ring.style.cssText = `left: ${area.left + left}px; top: ${area.top + top}px; width: ${width}px; height: ${height}px; ${corners}`;
   }
 
-  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null. With `spans`, the
-  // lengths of a cell along the axes, it draws cells around these places.
-  inspector.showDots = (x, y, classes, palette, size, spans) => {
-    shown = x && { x, y, classes, palette, size, spans, order: ordered(classes, palette.length) };
+  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null.
+  inspector.showDots = (x, y, classes, palette, size) => {
+    shown = x && { x, y, classes, palette, size, order: ordered(classes, palette.length) };
     paint();
   };
-  inspector.shownDots = () => shown && { x: Array.from(shown.x), y: Array.from(shown.y) };
+  // Draws the cells of a grid that have a champion, in the color of palette[classes[cell]].
+  inspector.showCells = (grid, classes, palette) => {
+    shown = { grid, classes, palette };
+    paint();
+  };
+  inspector.shownDots = () => shown && { x: Array.from(shown.x || []), y: Array.from(shown.y || []) };
 
-  // Plotly writes pictures of what it has drawn; the dots are put upon it.
+  // Plotly writes pictures of what it has drawn; the dots or cells are added to it.
   function picture() {
     const { width, height } = plot._fullLayout;
-    const image = { source: canvas.toDataURL(), xref: "paper", yref: "paper", x: 0, y: 1, sizex: 1, sizey: 1, sizing: "stretch", layer: "above" };
+    const image = { source: canvas.toDataURL(), xref: "paper", yref: "paper", x: 0, y: 1, sizex: 1, sizey: 1, sizing: "stretch", layer: shown && shown.grid ? "below" : "above" };
     const layout = { ...plot.layout, images: [image], paper_bgcolor: inspector.css("--panel") };
     Plotly.downloadImage({ data: plot.data, layout }, { format: "png", scale: 2, width, height, filename: "population" });
   }
