@@ -88,6 +88,7 @@ class Study:
         require_optuna()
         self.file = out / DATABASE
         self._identities: dict[int, int] = {}
+        self._reported: dict[int, tuple[set[int], int | None]] = {}
         if not self.file.is_file() and not new:
             raise UserError(f"there is no sweep in {out}: expected {self.file}")
         if new:
@@ -185,17 +186,28 @@ class Study:
     def report(self, number: int, step: int, value: float) -> bool:
         """Note a trial's metric after `step` generations, if it is finite; return whether the pruner ends the trial."""
         identity = self._identity(number)
-        frozen = self._storage.get_trial(identity)
-        if "stopped" in frozen.user_attrs:  # by a process that was killed
-            return step >= int(frozen.user_attrs["stopped"])
-        if not math.isfinite(value) or step in frozen.intermediate_values:
+        if identity not in self._reported:
+            frozen = self._storage.get_trial(identity)  # takes as long as it has steps
+            self._reported[identity] = set(frozen.intermediate_values), frozen.user_attrs.get("stopped")
+        known, stopped = self._reported[identity]
+        if stopped is not None:  # also by a process that was killed
+            return step >= stopped
+        if not math.isfinite(value) or step in known:
             return False
         with self._connection.transaction():  # asha notes the rung before it answers, and would not answer again
             self._storage.set_trial_intermediate_value(identity, step, value)
-            pruned = self.study.pruner.prune(self.study, self._storage.get_trial(identity))
+            pruned = self._prunes and self.study.pruner.prune(self.study, self._storage.get_trial(identity))
             if pruned:
                 self._storage.set_trial_user_attr(identity, "stopped", step)
+        known.add(step)
+        self._reported[identity] = known, step if pruned else None
         return pruned
+
+    @property
+    def _prunes(self) -> bool:
+        from optuna.pruners import NopPruner
+
+        return not isinstance(self.study.pruner, NopPruner)
 
     def note(self, number: int, **attributes: Any) -> None:
         """Change attributes of a trial, such as its folder and its values."""
