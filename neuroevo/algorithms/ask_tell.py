@@ -11,10 +11,10 @@
         def start(self, theta, seed):
             return CMASampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
 
-A checkpoint holds no objects. It holds what the optimizer was told of each vector: a resumed run starts the
-optimizer again, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
-random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
-`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: see docs/security.md for whose file it may be.
+A checkpoint holds no objects, but the fitness and behavior of every vector: a resumed run starts the optimizer again
+and repeats all its calls, which must give identical vectors, so an optimizer takes its random numbers from `seed`
+alone. One that cannot do so, or whose asking takes long, may be kept by pickle: `pickled: ClassVar[bool] = True`.
+Unpickling runs whatever the file says: see docs/security.md for whose file it may be.
 """
 
 from __future__ import annotations
@@ -187,6 +187,12 @@ class AskTell(Algorithm):
         """Return the numbers of the optimizer."""
         live = _live.get(after)
         return {} if live is None else {name: float(value) for name, value in live.optimizer.metrics().items()}
+
+    def check_state(self, state: AskTellState) -> None:
+        """Check that behaviors are stored exactly if they are recorded. ValueError: They are not."""
+        stored, recorded = (len(state.fitness) if each else 0 for each in (state.behaviors, self.behavior))
+        if stored != recorded:
+            raise ValueError(f"behaviors of {stored} generations are stored, expected {recorded}")
 
     def _asked(self, state: AskTellState, weights: Weights) -> _Live:
         """Return the optimizer after a state, asked once."""

@@ -95,7 +95,7 @@ class Algorithm(ABC):
 
     @property
     def needs_reference(self) -> bool:
-        """Whether ask() needs a reference batch, for Weights.output_change()."""
+        """Return whether ask() needs a reference batch, for Weights.output_change()."""
         return False
 
     @property

@@ -108,11 +108,10 @@ class GA(TruncationGA):
     sigma_factor: Annotated[float, Field(ge=1, le=10)] = 1.0
     """Above 1, sigma adapts itself: an offspring's sigma is that of its parent times a number between 1 / sigma_factor
     and sigma_factor, whose logarithm is uniform; the setting sigma is that of the first offspring."""
-
     output_change: Annotated[float, Field(ge=0)] = 0.0
-    """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled so that the mean squared change of the
-    network's outputs, compared with its parent's on observations of random play, is this; of generation 1, sigma is
-    tried first."""
+    """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled until its outputs differ from its
+    parent's by this mean squared difference, on observations of random play. Sigma is the first scale that the search
+    tries."""
 
     state_type = GAState
 
@@ -127,7 +126,7 @@ class GA(TruncationGA):
 
     @property
     def needs_reference(self) -> bool:
-        """Whether mutations are safe."""
+        """Return whether mutations are safe."""
         return self.output_change > 0
 
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:

@@ -108,9 +108,9 @@ def _check(given: Translation, source: str) -> Config:
     if environment is not None and "algorithm" in made and made["algorithm"].needs_reference:
         normalized = "network" in made and made["network"].normalize_observations
         if environment.accelerated or normalized:
-            what = "normalizes observations" if normalized else "plays beside JAX"
-            reason = f"{algorithm_name} compares networks by observations of random play, and this run {what}"
-            found.append(Problem("algorithm", f"{reason}; expected safe mutations to be off", algorithm_name))
+            what = "normalized observations" if normalized else "simulators on the accelerator"
+            reason = f"safe mutations of {algorithm_name} do not support {what}; expected safe mutations to be off"
+            found.append(Problem("algorithm", reason, algorithm_name))
     if environment is not None and "algorithm" in made and made["algorithm"].behavior:
         try:
             made["algorithm"] = made["algorithm"].on_measures(environment.measures)

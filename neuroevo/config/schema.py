@@ -234,7 +234,7 @@ class Config:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the network or the algorithm needs a reference batch of observations, which the run then keeps."""
+        """Return whether the network or the algorithm needs a reference batch, which the run then keeps."""
         return self.network.needs_reference or self.algorithm.needs_reference
 
     def on_this_machine(self) -> Config:

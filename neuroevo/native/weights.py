@@ -140,7 +140,9 @@ class NativeWeights:
             UserError: There is no reference batch.
         """
         if self._reference_batch is None:
-            raise UserError("safe mutations need a reference batch of observations, and there is none")
+            raise UserError(
+                "safe mutations need a reference batch of observations, which this evaluator was created without"
+            )
         text = self._networks[parent.network]
         population = Population([text], rows=2)
         normalized = any(line.startswith("vbn") for line in text.split("; "))

@@ -192,6 +192,8 @@ class RunReader:
             UserError: It is not known.
         """
         number, state = self._state_up_to(generation)
+        if number == generation:
+            return state
         weights = weights_of(self.config, self.reference_batch())
         return state_after(self.config, weights, state, self.path, number, generation)
 

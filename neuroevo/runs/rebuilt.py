@@ -33,15 +33,13 @@ def state_after(config: Config, weights: Weights, state: State, path: Path, firs
         weights: The weights of its genomes.
         state: The state before them.
         path: The run's folder.
-        first: The first of the generations.
+        first: The first of the generations, of which there is at least one.
         end: The one after the last.
 
     Raises:
         UserError: The members of a generation are not kept, or the algorithm's state depends on validation episodes,
             which are not.
     """
-    if first == end:
-        return state
     algorithm, members = config.algorithm, MembersReader(path)
     log.warning("neuroevo: the state after generations %d to %d of %s is computed again", first, end - 1, path)
     for each in range(first, end):

@@ -1,6 +1,8 @@
 """pyribs's archives and emitters as an algorithm: the library's own loop, every kind of archive and emitter, and what
 is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ribs.archives import GridArchive
@@ -105,6 +107,10 @@ def test_a_behavior_that_is_not_known():
     elite = state.best_genome.root.vector.astype(np.float64)
     assert sphere(elite[None])[0][0] < 0
     assert all((behaviors[0] > 1e300).all() for behaviors in state.behaviors)
+    algorithm = Ribs(population=12, emitters=2, **PLANE)
+    algorithm.check_state(state)
+    with pytest.raises(ValueError, match="behaviors of 0 generations are stored, expected 3"):
+        algorithm.check_state(replace(state, behaviors=()))
     with pytest.raises(ValueError, match="there are no behaviors"):
         list(generations(Ribs(population=12, emitters=2, **PLANE), 1, judge=lambda v: (sphere(v)[0], None)))
 

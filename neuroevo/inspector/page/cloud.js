@@ -7,8 +7,7 @@
   const CLASSES = 16; // of color
   const KEPT = 60; // generations that are not asked for again
   let cloud = null; // the run's axes, maze, ranges
-  let way = null;
-  let archive = null;
+  let [way, archive] = [null, null];
   let cells = null; // the run's, once they are asked for
   let now = null; // the generation that is drawn
   const cache = new Map();
@@ -162,6 +161,7 @@
     clearTimeout(rest);
     rest = setTimeout(redraw, SOON);
   }
+
   function bounds(walls) {
     const x = walls.flatMap((each) => [each[0], each[2]]);
     const y = walls.flatMap((each) => [each[1], each[3]]);
