@@ -20,6 +20,7 @@ from neuroevo.algorithms.map_elites import MAPElites
 from neuroevo.algorithms.ns_es import NSES, NSRAES, NSRES
 from neuroevo.algorithms.pgpe import PGPE
 from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.algorithms.regularized_evolution import RegularizedEvolution
 from neuroevo.algorithms.ribs import Ribs
 from neuroevo.algorithms.sep_cma_es import SepCMAES
 from neuroevo.algorithms.snes import SNES
@@ -41,6 +42,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "nsra_es": NSRAES,
     "pgpe": PGPE,
     "random_search": RandomSearch,
+    "regularized_evolution": RegularizedEvolution,
     "ribs": Ribs,
     "sep_cma_es": SepCMAES,
     "snes": SNES,

@@ -105,6 +105,10 @@ def _check(given: Translation, source: str) -> Config:
     if not kind.materialized and "network" in made and made["network"].dtype != "float32":
         reason = f"mutations of {kind}, which {algorithm_name} makes, are for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
+    own = made["algorithm"].own_networks if "algorithm" in made else None
+    if own is not None and not own.integers and "network" in made and made["network"].dtype != "float32":
+        reason = f"networks that {algorithm_name} makes have layers that integer networks lack, expected float32"
+        found.append(Problem("network.dtype", reason, made["network"].dtype))
     if environment is not None and "algorithm" in made and made["algorithm"].needs_reference:
         normalized = "network" in made and made["network"].normalize_observations
         if environment.accelerated or normalized:

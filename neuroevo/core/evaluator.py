@@ -116,11 +116,13 @@ class OwnNetworkLimits:
         count: Different networks of a population.
         weights: D of the largest.
         units: Of the lstm layers of one network.
+        integers: Whether all layers are of kinds that can be evaluated in int8.
     """
 
     count: int
     weights: int
     units: int = 0
+    integers: bool = False
 
 
 class Weights(Protocol):

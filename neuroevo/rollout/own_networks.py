@@ -33,7 +33,7 @@ def places_for(limits: OwnNetworkLimits, configured: str) -> list[str]:
     units = max(1, -(-limits.weights // (inputs + outputs)))
     if limits.units:
         state = f"lstm {limits.units} 0; "
-    text = f"{configured.split(';')[0]}; dense {units} 0; {state}dense {outputs} 0"
+    text = f"{configured.split(';')[0]}; dense {units} 0; relu; {state}dense {outputs} 0"
     return [text] * (2 * limits.count + _SPARE)
 
 

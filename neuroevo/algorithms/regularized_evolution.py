@@ -1,0 +1,233 @@
+"""Regularized evolution of networks (Real et al. 2018, https://arxiv.org/abs/1802.01548): architecture and weights.
+
+The population is a queue. Each offspring is a mutation of the best of a random sample, and the oldest members die, so
+that only those live on whose descendants do well again. There, each network is trained by gradients; here a mutation
+also changes the weights, and a changed network inherits the weights that the two architectures have in common
+(networks/grafting.py). Offspring are made and evaluated in batches, where the paper's are asynchronous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Annotated
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
+from neuroevo.algorithms.selection import (
+    ValidatedSearch,
+    ValidatedState,
+    finite,
+    noise_of,
+    pick_candidates,
+    ranking,
+)
+from neuroevo.core.arrays import check_array
+from neuroevo.core.evaluator import OwnNetworkLimits, Weights
+from neuroevo.core.genome import Genome, Graft
+from neuroevo.core.problems import Problem, refuse
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, raw
+from neuroevo.core.settings import Count, CountOrZero, listed, settings
+from neuroevo.networks.changes import ChangeLimits, changed
+from neuroevo.networks.grafting import Cost, cost
+
+_DRAWS = 64  # random numbers for each change of a network
+_ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
+
+
+def _activations(value: object) -> tuple[str, ...]:
+    names = listed(value)
+    if not isinstance(names, tuple) or not names or any(name not in _ACTIVATIONS for name in names):
+        raise ValueError(f"expected a list of some of {', '.join(_ACTIVATIONS)}")
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizedState(ValidatedState):
+    """The state before a generation.
+
+    Attributes:
+        members: The population, the oldest first; empty in generation 0 unless the run starts from given genomes.
+        fitness: Fitness of the members, float64 [N].
+        front: The genomes so far that no other one exceeds in fitness and in cheapness, the cheapest first.
+        front_fitness: Their fitness, float64.
+    """
+
+    members: tuple[Genome, ...] = ()
+    fitness: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    front: tuple[Genome, ...] = ()
+    front_fitness: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: as of every validated state, or a fitness is missing."""
+        super().check_state()
+        check_array("fitness", self.fitness, [len(self.members)], np.float64)
+        check_array("front_fitness", self.front_fitness, [len(self.front)], np.float64)
+        if self.generation and not self.members:
+            raise ValueError(f"there are no members after {self.generation} generations")
+
+
+@settings
+class RegularizedEvolution(ValidatedSearch):
+    """Evolution of network architectures together with their weights."""
+
+    population: Annotated[Count, Field(ge=2)] = 100
+    """Members that live at the same time."""
+    offspring: Count = 50
+    """Offspring per generation; as many members die."""
+    tournament: Count = 25
+    """Size of the sample of members of which the best is the parent of an offspring."""
+    sigma: Schedule = 0.02
+    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
+    network_mutation: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """Probability that the network of an offspring is changed, too."""
+    aging: bool = True
+    """Let the oldest members die; false: the worst, as in a genetic algorithm."""
+    pareto: bool = False
+    """Select as parent any member of the sample's Pareto front of fitness and multiply-adds instead of the fittest."""
+    max_weights: Count = 5_000_000
+    """The most weights of a network."""
+    max_layers: Count = 6
+    """The most hidden layers of a network."""
+    max_lstm_units: CountOrZero = 0
+    """The most units of a network's lstm layers; 0: networks do not become recurrent."""
+    activations: Annotated[tuple[str, ...], BeforeValidator(_activations)] = ("relu", "tanh")
+    """Activations that changes choose from, of relu, tanh, silu and gelu; relu alone for networks in int8."""
+    validation_candidates: Annotated[Count, Field(ge=2)] = 10
+    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
+
+    state_type = RegularizedState
+
+    def __post_init__(self) -> None:
+        if self.offspring > self.population:
+            refuse([Problem("offspring", f"expected at most the population, {self.population}", self.offspring)])
+
+    @property
+    def own_networks(self) -> OwnNetworkLimits:
+        """Return the limits: in generation 0 each member may have a network of its own."""
+        integers = set(self.activations) == {"relu"} and not self.max_lstm_units
+        return OwnNetworkLimits(self.population, self.max_weights, self.max_lstm_units, integers)
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RegularizedState:
+        """Make the state before generation 0, whose offspring are those of the genomes."""
+        return RegularizedState(
+            seed,
+            members=tuple(genomes[: self.population]),
+            fitness=np.zeros(min(len(genomes), self.population)),
+            elite=next(iter(genomes), None),
+        )
+
+    def ask(self, state: RegularizedState, weights: Weights) -> list[Genome]:
+        """Return mutations of tournaments' winners or, without members (generation 0), fresh genomes."""
+        if not state.members:
+            bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
+            texts = self._networks([weights.networks[0]] * self.population, state)
+            return [Genome(base, text) for base, text in zip(bases, texts, strict=True)]
+        parents = self._parents(state)
+        own = [each.network if isinstance(each.network, str) else weights.networks[each.network] for each in parents]
+        sigma, noise, networks = scale_at(self.sigma, state), noise_of(parents, state), self._networks(own, state)
+        offspring: list[Genome] = []
+        for parent, before, text, seed in zip(parents, own, networks, noise, strict=True):
+            grown = parent if text == before else parent.child(seed, 1.0, Graft(text))
+            offspring.append(grown.child(seed, sigma))
+        return offspring
+
+    def tell(self, state: RegularizedState, population: Played, weights: Weights | None = None) -> RegularizedState:
+        """Append the offspring, let others die, and keep the front.
+
+        Raises:
+            ValueError: A fitness is not finite.
+        """
+        genomes, fitness = list(population.genomes), finite(population.fitness, len(population.genomes))
+        members, scores = [*state.members, *genomes], np.concatenate([state.fitness, fitness])
+        if not state.generation:
+            members, scores = genomes, fitness
+        kept = list(range(len(members)))[-self.population :]
+        if not self.aging:
+            kept = sorted(ranking(scores)[: self.population])
+        front = [*state.front, *genomes]
+        front_scores = np.concatenate([state.front_fitness, fitness])
+        best = pareto_front(front_scores, [_cost(each).multiply_adds for each in front])
+        return replace(
+            state,
+            steps=state.steps + population.steps,
+            members=tuple(members[i] for i in kept),
+            fitness=scores[kept],
+            front=tuple(front[i] for i in best),
+            front_fitness=front_scores[best],
+            candidates=tuple(pick_candidates(genomes, fitness, self.validation_candidates, state.elite)),
+        )
+
+    def best(self, state: RegularizedState) -> list[Genome]:
+        """Return the elite, then the members from the fittest to the worst."""
+        return list(dict.fromkeys([self.elite(state), *(state.members[i] for i in ranking(state.fitness))]))
+
+    def metrics(self, before: RegularizedState, after: RegularizedState) -> dict[str, float | None]:
+        """Return sigma, the number of different networks, the mean cost of members, and the size of the front."""
+        costs = [_cost(each) for each in after.members]
+        return {
+            "sigma": shortest(scale_at(self.sigma, before)),
+            "networks": len({each.network for each in after.members}),
+            "weights_mean": float(np.mean([each.weights for each in costs])),
+            "multiply_adds_mean": float(np.mean([each.multiply_adds for each in costs])),
+            "front": len(after.front),
+        }
+
+    def _parents(self, state: RegularizedState) -> list[Genome]:
+        size = min(self.tournament, len(state.members))
+        drawn = draw_indices(
+            self.offspring * (size + 1), len(state.members), state.seed, state.generation, Purpose.PARENTS
+        )
+        parents = []
+        for at in range(0, len(drawn), size + 1):
+            sample = list(dict.fromkeys(drawn[at : at + size]))
+            if self.pareto:
+                front = pareto_front(state.fitness[sample], [_cost(state.members[i]).multiply_adds for i in sample])
+                chosen = sample[front[drawn[at + size] * len(front) // len(state.members)]]
+            else:
+                chosen = max(sample, key=lambda i: (state.fitness[i], i))
+            parents.append(state.members[chosen])
+        return parents
+
+    def _networks(self, texts: Sequence[str], state: RegularizedState) -> list[str]:
+        """Return the network of each offspring, given its parent's."""
+        limits = ChangeLimits(self.max_weights, self.max_layers, self.max_lstm_units, self.activations)
+        drawn = raw(len(texts) * _DRAWS, state.seed, state.generation, Purpose.NETWORKS).reshape(len(texts), _DRAWS)
+        found = []
+        for text, (chance, *rest) in zip(texts, drawn.tolist(), strict=True):
+            changes = chance < self.network_mutation * 2**64
+            found.append(changed(text, limits, _picker(rest)) if changes else text)
+        return found
+
+
+def pareto_front(fitness: np.ndarray, costs: Sequence[float]) -> list[int]:
+    """Return the indices of those that no other one exceeds in fitness at no higher cost, the cheapest first.
+
+    Of equal ones the first is returned.
+
+    Args:
+        fitness: [N].
+        costs: [N].
+    """
+    front: list[int] = []
+    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -fitness[i], i)):
+        if not front or fitness[i] > fitness[front[-1]]:
+            front.append(i)
+    return front
+
+
+def _picker(numbers: Sequence[int]) -> Callable[[int], int]:
+    """Return a function that draws a number in [0, n), from uniform 64-bit numbers; once they are used up, 0."""
+    left = iter(numbers)
+    return lambda n: next(left, 0) * n >> 64
+
+
+def _cost(genome: Genome) -> Cost:
+    return _cost_of(genome.network) if isinstance(genome.network, str) else Cost(0, 0)
+
+
+_cost_of = lru_cache(maxsize=4096)(cost)

@@ -1,0 +1,165 @@
+"""Changes of a network's architecture: the neighbors of a network in the space that evolution searches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from neuroevo.networks.grafting import cost
+from neuroevo.networks.layers import output_shape, split_lines
+
+_WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+_KERNELS = (1, 2, 3, 4, 5, 8)
+_STRIDES = (1, 2, 4)
+_ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
+_MAIN = ("conv", "dense", "lstm")  # kinds of lines that begin a layer
+_MOST_INPUTS = 1 << 15  # of a unit; sums of integer networks have 33,155 products at most
+
+
+@dataclass(frozen=True)
+class ChangeLimits:
+    """Limits of the networks that changes lead to.
+
+    Attributes:
+        weights: The most weights of a network.
+        layers: The most hidden layers with weights.
+        units: The most units of all lstm layers together; 0: there are none.
+        activations: What may follow a layer.
+    """
+
+    weights: int
+    layers: int
+    units: int
+    activations: tuple[str, ...]
+
+
+def changed(text: str, limits: ChangeLimits, pick: Callable[[int], int]) -> str:
+    """Return a network that differs from another one by one change.
+
+    The change adds, removes, widens or narrows a hidden layer, replaces its kernel, stride or activation, or makes it
+    recurrent or not. Each kind of change that is possible is as likely, and so is each change of a kind.
+
+    Args:
+        text: The network. Its output layer stays.
+        limits: What the result fulfills.
+        pick: Draws a number in [0, n).
+
+    Returns:
+        The text of the new network; the given one if no change is possible.
+    """
+    network = _split(text)
+    kinds = [list(dict.fromkeys(make(network, limits))) for make in _CHANGES]
+    while kinds := [each for each in kinds if each]:
+        chosen = kinds[pick(len(kinds))]
+        found = str(chosen.pop(pick(len(chosen))))
+        if found != text and _fits(found, limits):
+            return found
+    return text
+
+
+@dataclass(frozen=True)
+class _Network:
+    """A network as its input, hidden layers and output layer; each hidden layer begins with its main line."""
+
+    first: str
+    hidden: tuple[tuple[str, ...], ...]
+    last: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "; ".join([self.first, *(line for layer in self.hidden for line in layer), *self.last])
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def having(self, place: int, *layers: tuple[str, ...], without: int = 1) -> _Network:
+        """Return the network with other layers at a place."""
+        return _Network(self.first, (*self.hidden[:place], *layers, *self.hidden[place + without :]), self.last)
+
+    def is_image(self, place: int) -> bool:
+        """Return whether the hidden layer at a place reads an image."""
+        shape = tuple(map(int, self.first.split()[2:]))
+        for line in (line for layer in self.hidden[:place] for line in layer):
+            shape = output_shape(line.split(), shape)
+        return len(shape) == 3
+
+
+def _split(text: str) -> _Network:
+    first, *lines = [" ".join(words) for words in split_lines(text)]
+    starts = [place for place, line in enumerate(lines) if line.split()[0] in _MAIN]
+    output = starts[-1]
+    layers: list[tuple[str, ...]] = []
+    for line in lines[:output]:
+        if line.split()[0] in _MAIN or not layers:
+            layers.append((line,))
+        else:
+            layers[-1] = (*layers[-1], line)
+    return _Network(first, tuple(layers), tuple(lines[output:]))
+
+
+def _fits(text: str, limits: ChangeLimits) -> bool:
+    (_, _, *dims), *lines = split_lines(text)
+    shape = tuple(map(int, dims))
+    for line in lines:
+        if line[0] in ("dense", "lstm") and math.prod(shape) > _MOST_INPUTS:
+            return False
+        shape = output_shape(line, shape)
+        if min(shape) < 1:
+            return False
+    units = sum(int(line[1]) for line in lines if line[0] == "lstm")
+    layers = sum(line[0] in _MAIN for line in lines) - 1
+    return cost(text).weights <= limits.weights and layers <= limits.layers and units <= limits.units
+
+
+def _added(network: _Network, limits: ChangeLimits) -> Iterator[_Network]:
+    for place in range(len(network.hidden) + 1):
+        for width, activation in ((w, a) for w in _WIDTHS for a in limits.activations):
+            if network.is_image(place):
+                yield network.having(place, (f"conv {width} 3 3 1 same 1.0", "bias", activation), without=0)
+            if all(each[0].split()[0] != "conv" for each in network.hidden[place:]):
+                yield network.having(place, (f"dense {width} 1.0", "bias", activation), without=0)
+
+
+def _removed(network: _Network, _: ChangeLimits) -> Iterator[_Network]:
+    if len(network.hidden) > 1:
+        yield from (network.having(place) for place in range(len(network.hidden)))
+
+
+def _resized(network: _Network, _: ChangeLimits) -> Iterator[_Network]:
+    for place, (main, *rest) in enumerate(network.hidden):
+        kind, width, *words = main.split()
+        near = sorted(_WIDTHS, key=lambda each: (abs(math.log(each / int(width))), each))
+        for other in [each for each in near if each != int(width)][:2] if kind in _MAIN else []:
+            yield network.having(place, (" ".join([kind, str(other), *words]), *rest))
+
+
+def _with_kernel(network: _Network, _: ChangeLimits) -> Iterator[_Network]:
+    for place, (main, *rest) in enumerate(network.hidden):
+        kind, width, *words = main.split()
+        for size in _KERNELS if kind == "conv" else ():
+            yield network.having(place, (" ".join([kind, width, str(size), str(size), *words[2:]]), *rest))
+
+
+def _with_stride(network: _Network, _: ChangeLimits) -> Iterator[_Network]:
+    for place, (main, *rest) in enumerate(network.hidden):
+        kind, *words = main.split()
+        for stride in _STRIDES if kind == "conv" else ():
+            yield network.having(place, (" ".join([kind, *words[:3], str(stride), *words[4:]]), *rest))
+
+
+def _with_activation(network: _Network, limits: ChangeLimits) -> Iterator[_Network]:
+    for place, layer in enumerate(network.hidden):
+        if layer[-1] in _ACTIVATIONS:
+            yield from (network.having(place, (*layer[:-1], each)) for each in limits.activations if each != layer[-1])
+
+
+def _with_memory(network: _Network, limits: ChangeLimits) -> Iterator[_Network]:
+    for place, (main, *rest) in enumerate(network.hidden):
+        kind, width, *words = main.split()
+        if kind == "dense" and limits.units:
+            yield network.having(place, (f"lstm {min(int(width), limits.units)} {words[-1]}",))
+        elif kind == "lstm" and not rest:
+            yield network.having(place, (f"dense {width} {words[-1]}", "bias", limits.activations[0]))
+
+
+_CHANGES = (_added, _removed, _resized, _with_kernel, _with_stride, _with_activation, _with_memory)
