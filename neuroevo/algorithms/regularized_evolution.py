@@ -32,17 +32,17 @@ from neuroevo.core.genome import Genome, Graft
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, raw
 from neuroevo.core.settings import Count, CountOrZero, listed, settings
-from neuroevo.networks.changes import ChangeLimits, changed
+from neuroevo.core.statistics import pareto_front
+from neuroevo.networks.changes import ACTIVATIONS, ChangeLimits, changed
 from neuroevo.networks.grafting import Cost, cost
 
 _DRAWS = 64  # random numbers for each change of a network
-_ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
 
 
 def _activations(value: object) -> tuple[str, ...]:
     names = listed(value)
-    if not isinstance(names, tuple) or not names or any(name not in _ACTIVATIONS for name in names):
-        raise ValueError(f"expected a list of some of {', '.join(_ACTIVATIONS)}")
+    if not isinstance(names, tuple) or not names or any(name not in ACTIVATIONS for name in names):
+        raise ValueError(f"expected a list of some of {', '.join(ACTIVATIONS)}")
     return names
 
 
@@ -202,22 +202,6 @@ class RegularizedEvolution(ValidatedSearch):
             changes = chance < self.network_mutation * 2**64
             found.append(changed(text, limits, _picker(rest)) if changes else text)
         return found
-
-
-def pareto_front(fitness: np.ndarray, costs: Sequence[float]) -> list[int]:
-    """Return the indices of those that no other one exceeds in fitness at no higher cost, the cheapest first.
-
-    Of equal ones the first is returned.
-
-    Args:
-        fitness: [N].
-        costs: [N].
-    """
-    front: list[int] = []
-    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -fitness[i], i)):
-        if not front or fitness[i] > fitness[front[-1]]:
-            front.append(i)
-    return front
 
 
 def _picker(numbers: Sequence[int]) -> Callable[[int], int]:

@@ -130,3 +130,19 @@ def interval(n: int, mean: float, standard_error: float | None, confidence: floa
 
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * standard_error
     return Summary(n, mean, standard_error, max(mean - half, -_LARGEST), min(mean + half, _LARGEST))
+
+
+def pareto_front(fitness: np.ndarray, costs: Sequence[float]) -> list[int]:
+    """Return the indices of those that no other one exceeds in fitness at no higher cost, the cheapest first.
+
+    Of equal ones the first is returned.
+
+    Args:
+        fitness: [N].
+        costs: [N].
+    """
+    front: list[int] = []
+    for i in sorted(range(len(costs)), key=lambda i: (costs[i], -fitness[i], i)):
+        if not front or fitness[i] > fitness[front[-1]]:
+            front.append(i)
+    return front

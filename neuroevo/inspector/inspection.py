@@ -5,7 +5,7 @@ curves/COLUMN, alone/RUN      learning curves
 about/RUN                     settings, provenance, warnings, log
 cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
 generation/RUN/G              the members of a generation
-way/RUN                       where each population was on average, and its fittest
+way/RUN                       where each population was on average, its fittest, and the Pareto front of networks' costs
 archive/RUN                   novelty search's archive of behaviors, as the newest state has it
 cells/RUN                     a grid of behaviors, and every member that was the fittest of its cell so far
 family/RUN/G/INDEX            a member's family tree
@@ -230,7 +230,12 @@ class Inspection:
     def _way(self, number: int) -> dict[str, Any]:
         survey = self._survey(number)
         way = {name: np.array(getattr(survey, name), np.float64).reshape(-1, 2) for name in ("mean", "best")}
-        return {name: {"x": array(points[:, 0]), "y": array(points[:, 1])} for name, points in way.items()}
+        if survey.projection.kind == "cost":
+            generations, way["front"] = survey.front()
+        answer: dict[str, Any] = {name: {"x": array(each[:, 0]), "y": array(each[:, 1])} for name, each in way.items()}
+        if "front" in answer:
+            answer["front"]["generations"] = array(generations)
+        return answer
 
     def _archive(self, number: int) -> dict[str, Any]:
         run = self._run(number)

@@ -176,4 +176,5 @@ def _genome_text(genome: Genome) -> dict[str, Any]:
     mutations = genome.mutations[-_SHOWN_MUTATIONS:]
     last = [[str(each.seed), each.scale] for each in mutations]
     kind = str(mutations[-1].kind) if mutations else ""
-    return {"root": root, "mutations": genome.depth, "last": last, "kind": kind}
+    own = {"network": genome.network} if isinstance(genome.network, str) else {}
+    return {"root": root, "mutations": genome.depth, "last": last, "kind": kind, **own}

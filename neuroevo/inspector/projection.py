@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroevo.analysis.curves import drawn
 from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.networks.grafting import cost
 from neuroevo.runs.members import Members
 
 _SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
@@ -21,9 +22,9 @@ class Projection:
     """How members become points; the same for all generations, so that the cloud can be seen to move.
 
     Attributes:
-        kind: "position": x and y; "measures": the two numbers of another behavior; "track": fitness against the first
-            or only number; "components"; "steps": fitness against steps; or "index": fitness against the place in the
-            population.
+        kind: "cost": fitness against the multiply-adds of members' own networks; "position": x and y; "measures": the
+            two numbers of another behavior; "track": fitness against the first or only number; "components"; "steps":
+            fitness against steps; or "index": fitness against the place in the population.
         titles: Of the axes x and y.
         low: Of the axes, float64 [2].
         high: Likewise.
@@ -42,6 +43,8 @@ class Projection:
 
     def points(self, members: Members) -> np.ndarray:
         """Return the points of members, float32 [N, 2], or float64 where one is fitness; NaN where they are unknown."""
+        if self.kind == "cost":
+            return np.stack([_costs(members), drawn(members.fitness)], axis=1)
         if self.kind == "steps":
             return np.stack([members.steps, drawn(members.fitness)], axis=1)
         if members.behaviors is None:
@@ -65,6 +68,10 @@ def project(run: InspectedRun) -> Projection:
         [kept[at] for at in np.unique(np.linspace(0, len(kept) - 1, _SAMPLED_GENERATIONS).astype(int))] if kept else []
     )
     sample = [members for number in chosen if (members := run.read(number)) is not None]
+    if sample and all(each.networks is not None for each in sample):
+        found = [(_some(_costs(each)), _some(each.fitness)) for each in sample]
+        costs, fitness = (np.concatenate(each) for each in zip(*found, strict=True))
+        return Projection("cost", ("multiply-adds, log10", "fitness"), *_range(np.stack([costs, fitness], axis=1)))
     placed = [(_some(each.behaviors), _some(each.fitness)) for each in sample if each.behaviors is not None]
     if placed and len({behaviors.shape[1] for behaviors, _ in placed}) == 1:
         behaviors, scores = (np.concatenate(each).astype(np.float64) for each in zip(*placed, strict=True))
@@ -107,6 +114,12 @@ def _place(behaviors: np.ndarray, center: np.ndarray | None, axes: np.ndarray | 
     if center is None or axes is None:
         return behaviors[:, -2:]
     return (np.clip(behaviors, -_LARGEST, _LARGEST) - center) @ axes
+
+
+def _costs(members: Members) -> np.ndarray:
+    """Return the logarithm to base 10 of the multiply-adds of members' networks, float64 [N]."""
+    known = {text: cost(text).multiply_adds for text in set(members.networks or ())}
+    return np.log10([max(known[text], 1) for text in members.networks or ()])
 
 
 def _some(values: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.statistics import pareto_front
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.projection import Projection
 
@@ -58,6 +59,25 @@ class Survey:
             self.points.append(points)
             self.mean.append(known.mean(axis=0, dtype=np.float64) if len(known) else nowhere)
             self.best.append(points[int(members.fitness.argmax())].astype(np.float64))
+
+    def front(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the members that no earlier one exceeded in fitness at no higher cost, where the x axis is the cost.
+
+        Returns:
+            Their generations, int32 [F] ascending, and their points, [F, 2].
+        """
+        generations, points = [], []
+        best = np.zeros((0, 2))
+        for generation, found in enumerate(self.points):
+            if found is None:
+                continue
+            both = np.concatenate([best, found])
+            front = pareto_front(both[:, 1], both[:, 0])
+            new = both[[place for place in front if place >= len(best)]]
+            best = both[front]
+            generations += [generation] * len(new)
+            points.append(new)
+        return np.array(generations, np.int32), np.concatenate([np.zeros((0, 2)), *points])
 
     def member(self, generation: int, index: int) -> tuple[float, np.ndarray]:
         """Return the fitness and the point [2] of a member. UserError: it is not kept."""

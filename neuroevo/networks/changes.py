@@ -12,7 +12,7 @@ from neuroevo.networks.layers import output_shape, split_lines
 _WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 _KERNELS = (1, 2, 3, 4, 5, 8)
 _STRIDES = (1, 2, 4)
-_ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
+ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
 _MAIN = ("conv", "dense", "lstm")  # kinds of lines that begin a layer
 _MOST_INPUTS = 1 << 15  # of a unit; sums of integer networks have 33,155 products at most
 
@@ -149,7 +149,7 @@ def _with_stride(network: _Network, _: ChangeLimits) -> Iterator[_Network]:
 
 def _with_activation(network: _Network, limits: ChangeLimits) -> Iterator[_Network]:
     for place, layer in enumerate(network.hidden):
-        if layer[-1] in _ACTIVATIONS:
+        if layer[-1] in ACTIVATIONS:
             yield from (network.having(place, (*layer[:-1], each)) for each in limits.activations if each != layer[-1])
 
 

@@ -47,12 +47,14 @@ class Step(NamedTuple):
         scale: Of the mutation; 0 for a root.
         born: The generation and the place in which the parent was a member first; None if it was not.
         centers: The names of centers that the mutation changes, or is scaled by, or that the root is.
+        network: The genome's network.
     """
 
     seed: int
     scale: float
     born: tuple[int, int] | None = None
     centers: tuple[str, ...] = ()
+    network: int | str = 0
 
 
 class GenomeWriter:
@@ -227,9 +229,10 @@ def _step(
     named = () if center is None else (center,)
     if parent is None:
         genome = Genome(seed if center is None else Center.named(center), network)
-        return Step(seed or 0, 0.0, None, named), genome.digest
+        return Step(seed or 0, 0.0, None, named, network), genome.digest
     kind = _kind(rank, None if center is None else Center.named(center), network, origin)
-    return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
+    named = named if root is None else (*named, root)
+    return Step(seed, scale, born, named, network), child_digest(before, seed, scale, kind)
 
 
 def _kind(rank: int | None, center: Center | None, network: int | str, origin: int | str | None) -> Kind:

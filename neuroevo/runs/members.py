@@ -46,6 +46,7 @@ class Members:
         behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
             kept.
         novelty: float64 [N], NaN where the behavior is unknown; None where the algorithm does not measure it.
+        networks: The texts of members' own networks, [N]; None where all members have a configured one.
     """
 
     generation: int
@@ -57,6 +58,7 @@ class Members:
     centers: Sequence[str] = ()
     behaviors: np.ndarray | None = None
     novelty: np.ndarray | None = None
+    networks: Sequence[str] | None = None
 
     def __len__(self) -> int:
         """N."""
@@ -316,6 +318,7 @@ def _members(database: Database, generation: int, behaviors: bool) -> Members | 
             raise database.damaged(f"the behaviors of generation {generation} are invalid: {error}") from None
     novelty = np.array([row[4] for row in rows], np.float64)  # None becomes NaN
     steps = read_steps(database, numbers)
+    networks = [each.network for each in steps if isinstance(each.network, str)]
     return Members(
         generation,
         np.array([each.born or (-1, -1) for each in steps], np.int64).reshape(-1, 2),
@@ -326,6 +329,7 @@ def _members(database: Database, generation: int, behaviors: bool) -> Members | 
         tuple(dict.fromkeys(name for each in steps for name in each.centers)),
         recorded,
         None if np.isnan(novelty).all() else novelty,
+        networks if len(networks) == len(rows) and networks else None,
     )
 
 

@@ -101,7 +101,6 @@
 
   // What lies around the dots.
   function traces() {
-    const size = sizeOfDots();
     const line = (x, y, color, name, width = 1.6) => ({ x, y, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, name, line: { color, width } });
     const found = [];
     if (archive && byId("archive").checked) {
@@ -110,9 +109,10 @@
       found.push({ x: archive.x.slice(0, count), y: archive.y.slice(0, count), type: "scattergl", mode: "markers", hoverinfo: "skip", showlegend: false, marker: { ...mark, color: inspector.css("--quiet") } });
     }
     found.push(...colorBar());
+    if (way && way.front) found.push(inspector.frontTrace(way.front, now.generation));
     if (way && byId("way").checked) {
-      const past = now.generation + 1;
-      found.push(line(way.mean.x.slice(0, past), way.mean.y.slice(0, past), inspector.css("--text"), "way of the mean"));
+      const ways = [way.mean.x, way.mean.y].map((each) => each.slice(0, now.generation + 1));
+      found.push(line(...ways, inspector.css("--text"), "way of the mean"));
       const here = { size: 9, color: inspector.css("--text"), symbol: "diamond" };
       found.push({ x: [way.mean.x[now.generation]], y: [way.mean.y[now.generation]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: here });
     }
@@ -122,7 +122,7 @@
       const color = inspector.css(name);
       if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "its way", 2));
       if (at.generation === now.generation) {
-        const ring = { size: size + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
+        const ring = { size: sizeOfDots() + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
         found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
       }
     }
@@ -173,8 +173,7 @@
     const range = `${inspector.number(sorted[0])} to ${inspector.number(sorted[size - 1])}`;
     const parts = [`${size.toLocaleString("en-US")} members`, `fitness ${range}, median ${inspector.number(sorted[size >> 1])}`];
     if (families && families.most) {
-      const share = Math.round((100 * families.most[1]) / size);
-      parts.push(`${families.parents.length} parents, one with ${share}% of the offspring`);
+      parts.push(`${families.parents.length} parents, one with ${Math.round((100 * families.most[1]) / size)}% of the offspring`);
     }
     return parts.join(" · ");
   }
@@ -212,7 +211,7 @@
     return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
   };
 
-  const TITLES = { position: "Where episodes ended", track: "Where episodes ended", measures: "Behavior of episodes", components: "Behavior of episodes", steps: "Fitness against steps", index: "Fitness of the members" };
+  const TITLES = { cost: "Fitness against the cost of networks", position: "Where episodes ended", track: "Where episodes ended", measures: "Behavior of episodes", components: "Behavior of episodes", steps: "Fitness against steps", index: "Fitness of the members" };
 
   inspector.refreshCloud = async () => {
     cache.clear();
@@ -247,7 +246,8 @@
   inspector.refreshWay = async () => {
     const { run } = inspector.state;
     const decoded = (each) => ({ x: array(each.x), y: array(each.y) });
-    const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best) }))];
+    const front = (each) => each && { ...decoded(each), generations: array(each.generations) };
+    const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best), front: front(found.front) }))];
     if (cloud && cloud.archive) asked.push(get(`archive/${run}`).then((found) => (archive = { ...decoded(found), sizes: array(found.sizes) })));
     asked.push(loadCells());
     await Promise.allSettled(asked); // a run without them is drawn without them

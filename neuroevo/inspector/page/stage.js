@@ -28,13 +28,14 @@
     found.push(of("steps", number(played.steps), played.steps === played.max_episode_steps ? " (cut off)" : ""));
     found.push(of("seed", make("code", {}, played.seed)));
     if (played.failure) found.push(of("failure", played.failure));
-    const { root, mutations, last, kind } = played.genome;
+    const { root, mutations, last, kind, network } = played.genome;
     const shortRoot = root.length > 24 ? `${root.slice(0, 20)}…` : root;
     found.push(of("genome", `${number(mutations)} mutation${mutations === 1 ? "" : "s"}${kind && kind !== "Gaussian" ? ` (the last: ${kind})` : ""} of `, make("code", { title: root }, shortRoot)));
     if (last.length) {
       const [seed, scale] = last.at(-1);
       found.push(of("last one", make("code", {}, seed), ` × ${number(scale, 4)}`));
     }
+    if (network) found.push(of("network", make("code", {}, network)));
     return make("table", {}, ...found);
   }
 
