@@ -232,6 +232,14 @@ int neuroevo_population_dimension(neuroevo_population* population, int64_t netwo
   });
 }
 
+int neuroevo_population_replace(neuroevo_population* population, int32_t index, const char* network) {
+  return Guard([&] {
+    const auto object = Object(population);
+    if (network == nullptr) neuroevo::ThrowInvalid("network is null, expected a layer list");
+    object->Replace(index, neuroevo::Network::Parse(network));
+  });
+}
+
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                              const uint64_t* seeds) {
   return Guard([&] { Object(population)->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });

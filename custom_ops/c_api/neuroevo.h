@@ -110,6 +110,9 @@ int neuroevo_population_make(const char* backend, const char* const* networks, i
                              const char* dtype, int64_t float_rows, neuroevo_population** population);
 void neuroevo_population_free(neuroevo_population* population);
 int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension);
+/* Makes another network of that index, no larger than the largest at first; its rows then hold nothing. Meanwhile no
+ * call may use them. */
+int neuroevo_population_replace(neuroevo_population* population, int32_t index, const char* network);
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                              const uint64_t* seeds);
 int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,

@@ -56,21 +56,50 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
       members_(rank, float_rows, rows) {
   if (networks_.empty()) ThrowInvalid("a population needs at least 1 network, found 0");
   if (!pool_) ThrowInvalid("a population needs a thread pool, found null");
-  const Network& first = networks_[0];
-  for (size_t i = 1; i < networks_.size(); ++i) {
-    if (InputOf(networks_[i]) != InputOf(first)) {
-      ThrowInvalid("network ", i, " has input ", InputOf(networks_[i]), ", but network 0 has input ", InputOf(first));
-    }
-    if (networks_[i].output_size() != first.output_size()) {
-      ThrowInvalid("network ", i, " has ", networks_[i].output_size(), " outputs, but network 0 has ",
-                   first.output_size());
-    }
+  for (size_t i = 1; i < networks_.size(); ++i) CheckFits(static_cast<int64_t>(i), networks_[i]);
+  for (const Network& network : networks_) {
+    state_size_ = std::max(state_size_, network.state_size());
+    largest_row_ = std::max(largest_row_, network.row_size());
   }
-  for (const Network& network : networks_) state_size_ = std::max(state_size_, network.state_size());
+  since_.assign(networks_.size(), 1);
   row_network_.assign(rows_, -1);
   content_.assign(rows_, 0);
   prepared_.assign(rows_, 0);
   cleared_.assign(recurrent() ? rows_ : 0, 0);
+}
+
+void Population::CheckFits(int64_t index, const Network& network) const {
+  const Network& first = networks_[0];
+  if (InputOf(network) != InputOf(first)) {
+    ThrowInvalid("network ", index, " has input ", InputOf(network), ", but network 0 has input ", InputOf(first));
+  }
+  if (network.output_size() != first.output_size()) {
+    ThrowInvalid("network ", index, " has ", network.output_size(), " outputs, but network 0 has ",
+                 first.output_size());
+  }
+}
+
+void Population::Replace(int32_t index, Network network) {
+  CheckIndex("network", index, static_cast<int64_t>(networks_.size()));
+  if (members_.count() > 0) ThrowInvalid("networks of members of low rank cannot be replaced");
+  CheckFits(index, network);
+  if (network.row_size() > largest_row_ || network.state_size() > state_size_) {
+    ThrowInvalid("network ", index, " has ", network.row_size(), " weights and a state of ", network.state_size(),
+                 ", expected at most ", largest_row_, " and ", state_size_,
+                 " as in the largest network that the population was made with");
+  }
+  since_[index] = ++fills_;
+  std::swap(networks_[index], network);
+  try {
+    DoReplace(index);
+  } catch (...) {
+    std::swap(networks_[index], network);
+    throw;
+  }
+}
+
+bool Population::Filled(int64_t row) const {
+  return row_network_[row] >= 0 && content_[row] >= since_[row_network_[row]];
 }
 
 void Population::SetNetwork(int64_t row, int32_t network) {
@@ -96,7 +125,7 @@ void Population::CheckChains(const std::vector<int64_t>&, const std::vector<int6
 void Population::CheckRow(const char* what, int64_t row) const { CheckIndex(what, row, rows_); }
 
 void Population::CheckFilled(int64_t row) const {
-  if (row_network_[row] < 0) {
+  if (!Filled(row)) {
     ThrowInvalid("row ", row, " has no network yet: fill it with Init, Assign or Perturb first");
   }
 }

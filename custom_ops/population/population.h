@@ -41,6 +41,11 @@ class Population {
   };
 
   const std::vector<Network>& networks() const { return networks_; }
+
+  // Makes networks()[index] another network, which may have no more weights and no more state than the largest network
+  // that the population was made with. Rows of the old one then hold nothing. Meanwhile no call may use such a row or
+  // the network; calls on rows of other networks may run. Not for members.
+  void Replace(int32_t index, Network network);
   int64_t rows() const { return rows_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
   int rank() const { return members_.rank(); }
@@ -134,6 +139,9 @@ class Population {
   void CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out,
                     const std::vector<int64_t>& states) const;
 
+  // networks_[index] is new. Where this throws, the one before comes back.
+  virtual void DoReplace(int32_t index) = 0;
+
   // Throws where the theta of a filled row is no longer there to be read or perturbed; in_place: perturbed into itself.
   virtual void CheckTheta(int64_t row, bool in_place) const;
 
@@ -160,6 +168,8 @@ class Population {
   int64_t state_size_ = 0;            // floats of the networks' largest state; 0: none is recurrent
 
  private:
+  void CheckFits(int64_t index, const Network& network) const;
+  bool Filled(int64_t row) const;
   void CheckRow(const char* what, int64_t row) const;
   void CheckFilled(int64_t row) const;
   void CheckUsable(int64_t row) const;
@@ -174,6 +184,8 @@ class Population {
 
   std::atomic<uint64_t> fills_{0};
   std::vector<uint64_t> content_;  // [R]
+  std::vector<uint64_t> since_;    // of each network, the first number of content of its rows
+  int64_t largest_row_ = 0;        // floats of a row, of the networks that the population was made with
   std::vector<uint8_t> prepared_;  // [R], whether the row's statistics are those of its theta; of networks with vbn
   std::vector<uint8_t> cleared_;   // [R], whether the state ever was; where a network is recurrent
 };

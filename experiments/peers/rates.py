@@ -48,7 +48,7 @@ def bare(simulator: BraxSimulator, width: int, devices: int, network: Network | 
     if network is not None:
         text = network.vector_text(simulator.observation_size, simulator.action_size)
         weights = NativeWeights([text])
-        thetas = NativeRows(text, weights.dimensions[0]).rows([Genome(seed) for seed in range(width)])
+        thetas = NativeRows(text, weights.dimension(0)).rows([Genome(seed) for seed in range(width)])
         act = jax.vmap(policy(text, network.action_bins))
     each = PartitionSpec("devices")  # type: ignore[no-untyped-call]
     mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))

@@ -31,7 +31,7 @@ def kernel_initializer(experiment: Experiment, observation_size: int, action_siz
         A function of key, shape and dtype that draws normal weights with the deviation of the layer of that shape.
     """
     text = network_of(experiment).vector_text(observation_size, action_size)
-    theta = np.zeros(NativeWeights([text]).dimensions[0], np.float32)
+    theta = np.zeros(NativeWeights([text]).dimension(0), np.float32)
     layers = take_apart(text, theta).layers
     deviations = {layer.kernel.shape: layer.deviation for layer in layers if layer.kernel is not None}
 

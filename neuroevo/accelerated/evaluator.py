@@ -84,7 +84,7 @@ class AcceleratedEvaluator(Closing):
             raise UserError("networks beside a simulator on the accelerator have no lstm yet, expected one without")
         self.network_texts = [layers]
         self.weights = NativeWeights(self.network_texts)
-        self.dimension = self.weights.dimensions[0]
+        self.dimension = self.weights.dimension(0)
         self._rows = (NativeRows if self.device == "cpu" else AcceleratedRows)(layers, self.dimension)
         self._programs = Lanes(
             simulator,

@@ -20,7 +20,7 @@ from neuroevo.accelerated.networks import initial_scales
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Mutation
 from neuroevo.native.population import Population
-from neuroevo.native.weights import root_seed, vector_of
+from neuroevo.native.weights import network_index, root_seed, vector_of
 
 _KEPT_BYTES = 512e6
 _NO_PLACE = -1
@@ -92,7 +92,7 @@ class GenomeRows(ABC):
 
     def _root(self, genome: Genome) -> Any:
         if isinstance(genome.root, Center):
-            return vector_of(genome.root, genome.network, [self._dimension])
+            return vector_of(genome.root, network_index(genome), self._dimension)
         return self._initial(genome.root)
 
     def _keep(self, genome: Genome, row: Any) -> None:

@@ -237,8 +237,8 @@ def _told(behaviors: np.ndarray | None) -> np.ndarray | None:
 def _vectors(asked: Any, weights: Weights) -> np.ndarray:
     """Return vectors as float64 [N, D]. UserError: they are not finite vectors of weights."""
     vectors = np.array(asked, np.float64)
-    if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] != weights.dimensions[0]:
-        expected = f"[N, {weights.dimensions[0]}], a vector of weights each"
+    if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] != weights.dimension(0):
+        expected = f"[N, {weights.dimension(0)}], a vector of weights each"
         raise UserError(f"the optimizer gives an array of shape {list(vectors.shape)}, expected {expected}")
     if not np.isfinite(vectors).all():
         raise UserError("the optimizer gives weights that are not finite, expected numbers")

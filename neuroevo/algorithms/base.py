@@ -23,7 +23,7 @@ import numpy as np
 from neuroevo.core.archive import Archive
 from neuroevo.core.arrays import Checked, check_counts
 from neuroevo.core.behavior import Behavior, Measure
-from neuroevo.core.evaluator import Weights
+from neuroevo.core.evaluator import OwnNetworkLimits, Weights
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 
@@ -92,6 +92,11 @@ class Algorithm(ABC):
     def mutation_kind(self) -> Kind:
         """The kind of the mutations of a population's genomes."""
         return GAUSSIAN
+
+    @property
+    def own_networks(self) -> OwnNetworkLimits | None:
+        """Return the limits of genomes' own networks; None, as by default: all genomes have the configured network."""
+        return None
 
     @property
     def needs_reference(self) -> bool:

@@ -83,7 +83,7 @@ class CMAES(CenterSearch):
         Raises:
             UserError: The network has too many weights.
         """
-        n = weights.dimensions[state.center.network]
+        n = weights.dimension(state.center.network)
         if n > MAX_DIMENSION:
             reason = (
                 f"the network has {n:,} weights, expected at most {MAX_DIMENSION:,} for cma_es, which keeps a matrix"
@@ -101,7 +101,7 @@ class CMAES(CenterSearch):
         Raises:
             ValueError: A fitness is not finite, or a weight would not be after the step.
         """
-        count, n = len(population.genomes), weights.dimensions[state.center.network]
+        count, n = len(population.genomes), weights.dimension(state.center.network)
         fitness = finite(population.fitness, count)
         noise, sigma = self._noise(state, weights, count), state.step_size(self.sigma)
         logarithms = math.log((count + 1) / 2) - np.log(np.arange(1, count + 1))

@@ -100,7 +100,7 @@ class Evosax(Algorithm):
         Raises:
             UserError: The network has too many weights.
         """
-        dimension, network = weights.dimensions[state.start.network], state.start.network
+        dimension, network = weights.dimension(state.start.network), state.start.network
         if dimension > MAX_DIMENSION:
             reason = (
                 f"the network has {dimension:,} weights, expected at most {MAX_DIMENSION:,} for a strategy of evosax"
@@ -121,7 +121,7 @@ class Evosax(Algorithm):
         import jax
 
         fitness = finite(population.fitness, len(population.genomes))
-        strategy, params = self._made(weights.dimensions[state.start.network])
+        strategy, params = self._made(weights.dimension(state.start.network))
         _, key = self._keys(state)
         if not state.arrays and not self._has_mean():
             thetas = np.stack([weights.theta(genome) for genome in population.genomes])
@@ -145,12 +145,12 @@ class Evosax(Algorithm):
         """Return the strategy's vectors, [N, D], and its state once it has drawn them."""
         import jax
 
-        strategy, params = self._made(weights.dimensions[state.start.network])
+        strategy, params = self._made(weights.dimension(state.start.network))
         ask, other = self._keys(state)
         if self._has_mean():
             before = strategy.init(other, weights.theta(state.start), params)
         else:
-            zeros = np.zeros((self.population, weights.dimensions[state.start.network]), np.float32)
+            zeros = np.zeros((self.population, weights.dimension(state.start.network)), np.float32)
             before = strategy.init(other, zeros, zeros[:, 0], params)
         if state.arrays:
             known, form = jax.tree.flatten(before)

@@ -43,7 +43,7 @@ class SpreadState(CenterState):
         """
         if self.spread is not None:
             return self.spread
-        return np.full(weights.dimensions[self.center.network], sigma, np.float32)
+        return np.full(weights.dimension(self.center.network), sigma, np.float32)
 
     def pairs(self, count: int, sigma: float, weights: Weights) -> list[Genome]:
         """Return `count` antithetic pairs around the center; the other arguments are those of deviations()."""

@@ -51,7 +51,7 @@ class Replay:
         population: The native networks: a row for each genome, and for the parents of those whose weights are not
             materialized.
         rows: The row of each genome, int64 [M].
-        network: The list of layers in text form.
+        network: The first genome's list of layers in text form.
         weights: What makes the weights of genomes.
 
     Raises:
@@ -69,14 +69,21 @@ class Replay:
         self.pool = EnvPool(config.environment.spec, len(genomes))
         layers = functools.partial(config.network.lines, continuous_actions=self.pool.action_dtype == np.float32)
         shown = self.pool.observation_dtype.name, self.pool.observation_shape
-        self.network = network_text(layers, *shown, self.pool.num_actions)
-        self.weights = NativeWeights([self.network])
+        configured = network_text(layers, *shown, self.pool.num_actions)
+        self.weights = NativeWeights([configured])
+        texts = list(dict.fromkeys(self.weights.text(genome.network) for genome in genomes))
+        self.network = texts[0]
         kind = next((each.kind for each in genomes if not each.kind.materialized), GAUSSIAN)
         members = not kind.materialized
         held = needed_rows(genomes, kind) if members else list(genomes)
         count, dtype = len(held) + (len(genomes) if members else 0), config.network.dtype
-        self.population = Population([self.network], count, dtype=dtype, float_rows=len(held), kind=kind)
-        self.population.assign(range(len(held)), [0] * len(held), np.stack([self.weights.theta(each) for each in held]))
+        self.population = Population(texts, count, dtype=dtype, float_rows=len(held), kind=kind)
+        networks = [texts.index(self.weights.text(each.network)) for each in held]
+        thetas = np.zeros((len(held), max(self.population.dimensions)), np.float32)
+        for theta, each in zip(thetas, held, strict=True):
+            own = self.weights.theta(each)
+            theta[: len(own)] = own
+        self.population.assign(range(len(held)), networks, thetas)
         self._slots = np.arange(len(genomes))
         self.rows = self._slots if not members else self._rows_of(genomes, held)
         if reference_batch is not None:
@@ -87,7 +94,7 @@ class Replay:
             self.pool.set_normalizer(0, normalizer.mean, normalizer.std)
 
     def thetas(self) -> np.ndarray:
-        """Everyone's weights, float32 [M, D]."""
+        """Return the weights of all genomes, float32 [M, D of the largest network]."""
         return self.population.read(self.rows)
 
     def _rows_of(self, genomes: Sequence[Genome], held: Sequence[Genome]) -> np.ndarray:

@@ -65,7 +65,7 @@ class ClusterEvaluator(Closing):
         self.weights = NativeWeights(
             facts.network_texts[network : network + 1], reference_batch=machines.reference_batch
         )
-        self.dimension = self.weights.dimensions[0]
+        self.dimension = self.weights.dimension(0)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         """Play all episodes and return their outcomes in order: submit() and wait()."""

@@ -22,7 +22,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
-from neuroevo.core.evaluator import Work
+from neuroevo.core.evaluator import OwnNetworkLimits, Work
 from neuroevo.core.genome import GAUSSIAN, Center, Kind
 from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
@@ -41,6 +41,7 @@ class PlayerSettings:
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
         kind: Kind of the populations' mutations, as LocalEvaluator takes it.
+        own_networks: Limits of genomes' own networks, likewise.
         cache_megabytes: Likewise.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
@@ -60,6 +61,7 @@ class PlayerSettings:
     slots: int | None = None
     engine: str = "auto"
     kind: Kind = GAUSSIAN
+    own_networks: OwnNetworkLimits | None = None
     cache_megabytes: int = 600
     origin: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, KeptModule] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class Player(Closing):
             engine=settings.engine,
             behavior=settings.behavior,
             kind=settings.kind,
+            own_networks=settings.own_networks,
             reference_batch=reference_batch,
         )
         self._fetch = fetch

@@ -53,9 +53,10 @@ def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
     for episode in episodes:
         if episode.normalizer not in numbers:
             numbers[episode.normalizer] = len(numbers) - 1
+    own = tree.root_networks < 0  # networks of the genomes themselves
     children = Counter(tree.parents[np.unique(nodes[nodes >= 0])].tolist())
     return EpisodeTable(
-        tree=replace(tree, root_networks=tree.root_networks + np.int32(network)),
+        tree=replace(tree, root_networks=np.where(own, tree.root_networks, tree.root_networks + np.int32(network))),
         shared=np.array([node for node, count in children.items() if count > 1], np.int32),
         episode_nodes=nodes,
         episode_seeds=np.array([episode.seed for episode in episodes], np.int64),

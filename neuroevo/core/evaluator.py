@@ -108,14 +108,32 @@ class Evaluator(Protocol):
         """Stop the workers and free the memory."""
 
 
+@dataclass(frozen=True)
+class OwnNetworkLimits:
+    """Limits of the networks that genomes have in place of a configured one.
+
+    Attributes:
+        count: Different networks of a population.
+        weights: D of the largest.
+        units: Of the lstm layers of one network.
+    """
+
+    count: int
+    weights: int
+    units: int = 0
+
+
 class Weights(Protocol):
     """The weights of genomes, for algorithms that compute with vectors.
 
     Attributes:
-        dimensions: Number of weights of each network, D.
+        networks: The texts of the configured networks (custom_ops/networks/network.h).
     """
 
-    dimensions: Sequence[int]
+    networks: Sequence[str]
+
+    def dimension(self, network: int | str) -> int:
+        """Return the number of weights of a genome's network, D."""
 
     def theta(self, genome: Genome) -> np.ndarray:
         """Return the weights of a genome, float32 [D]."""
@@ -124,7 +142,7 @@ class Weights(Protocol):
         self,
         seeds: Sequence[int],
         factors: Sequence[float] | np.ndarray,
-        network: int = 0,
+        network: int | str = 0,
         kind: Kind = GAUSSIAN,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
@@ -132,7 +150,7 @@ class Weights(Protocol):
         Args:
             seeds: Noise seeds, [N].
             factors: [N].
-            network: Index of the network that is mutated.
+            network: The network that is mutated.
             kind: Of the noise; that of a scaled mutation is summed before it is scaled.
 
         Returns:
@@ -144,7 +162,7 @@ class Weights(Protocol):
         seeds: Sequence[int],
         factors: Sequence[float] | np.ndarray,
         square_factors: Sequence[float] | np.ndarray,
-        network: int = 0,
+        network: int | str = 0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return noise_sum() and the sum of square_factors[i] * (noise(seeds[i])**2 - 1).
 
@@ -154,7 +172,7 @@ class Weights(Protocol):
             seeds: Noise seeds, [N].
             factors: [N].
             square_factors: [N].
-            network: Index of the network that is mutated.
+            network: The network that is mutated.
 
         Returns:
             Both float32 [D of the network].

@@ -6,6 +6,7 @@ move one. Every other genome is a parent and one mutation:
     theta(child) = theta(parent) + scale * noise(seed)
 
 The kind of a mutation determines its noise: `GAUSSIAN`, `LowRank` (Sarkar et al. 2025), or `Scaled` weight by weight.
+A mutation of kind `Graft` changes the network instead: see networks/grafting.py.
 """
 
 from __future__ import annotations
@@ -141,8 +142,25 @@ class Scaled:
         return "scaled"
 
 
-Kind = Gaussian | LowRank | Scaled
-"""The kinds of a mutation's noise."""
+@dataclass(frozen=True)
+class Graft:
+    """Change of the network; weights are inherited where the two networks agree (networks/grafting.py).
+
+    The scale of the mutation multiplies the initial weights of all others.
+
+    Attributes:
+        network: The new network's text.
+    """
+
+    materialized: ClassVar[bool] = True
+    network: str
+
+    def __str__(self) -> str:
+        return f"graft {self.network}"
+
+
+Kind = Gaussian | LowRank | Scaled | Graft
+"""The kinds of a mutation."""
 GAUSSIAN = Gaussian()
 
 
@@ -165,11 +183,12 @@ class Genome:
 
     Args:
         root: Seed of the initial weights, in [0, 2**63), or a Center in their place.
-        network: Index of the network in the population's list of networks.
+        network: Index of the network in the evaluator's list of networks, or the text of the genome's own network in
+            the core's form: custom_ops/networks/network.h.
 
     Attributes:
         root: Of the tree that the genome is in.
-        network: Likewise.
+        network: The network, as above; a Graft changes it.
         parent: The genome without its last mutation; None for a root.
         mutation: The last mutation; None for a root.
         depth: How many mutations lie between the root and the genome.
@@ -181,16 +200,17 @@ class Genome:
 
     __slots__ = _FIELDS = ("root", "network", "parent", "mutation", "depth", "digest")
     root: int | Center
-    network: int
+    network: int | str
     parent: Genome | None
     mutation: Mutation | None
     depth: int
     digest: bytes
 
-    def __init__(self, root: int | Center, network: int = 0):
+    def __init__(self, root: int | Center, network: int | str = 0):
         root = root if isinstance(root, Center) else _checked_seed("root", root)
         name = root.name if isinstance(root, Center) else str(root)
-        self._set(root, int(network), None, None, 0, _hash(f"{name}/{int(network)}".encode()))
+        network = network if isinstance(network, str) else int(network)
+        self._set(root, network, None, None, 0, _hash(f"{name}/{network}".encode()))
 
     def child(self, seed: int, scale: float, kind: Kind = GAUSSIAN) -> Genome:
         """Return the genome that a mutation makes of this one.
@@ -204,13 +224,16 @@ class Genome:
             The child.
 
         Raises:
-            ValueError: The seed is out of range, or this genome's own mutation is of low rank: it cannot have children.
+            ValueError: The seed is out of range, this genome's own mutation is of low rank: it cannot have children, or
+                a graft's network is that of this genome already.
         """
         if not self.kind.materialized:
             raise ValueError(f"a genome's last mutation is of {self.kind}: it cannot have a child")
+        if isinstance(kind, Graft) and kind.network == self.network:
+            raise ValueError(f"a graft's network is '{kind.network}', expected another one than the parent's")
         mutation = Mutation(_checked_seed("seed", seed), float(scale) + 0.0, kind)  # databases have no -0.0
-        child = Genome.__new__(Genome)
-        child._set(self.root, self.network, self, mutation, self.depth + 1, child_digest(self.digest, *mutation))
+        child, network = Genome.__new__(Genome), kind.network if isinstance(kind, Graft) else self.network
+        child._set(self.root, network, self, mutation, self.depth + 1, child_digest(self.digest, *mutation))
         return child
 
     @property
@@ -222,6 +245,11 @@ class Genome:
     def mutations(self) -> tuple[Mutation, ...]:
         """Return all mutations from the root on."""
         return tuple(reversed([each.mutation for each in self.line() if each.mutation is not None]))
+
+    @property
+    def first_network(self) -> int | str:
+        """Return the network of the root."""
+        return next(each.network for each in self.line() if each.parent is None)
 
     def line(self) -> Iterator[Genome]:
         """Iterate over the genome, its parent, and so on to the root."""
@@ -247,7 +275,7 @@ class Genome:
         return f"Genome({self.root}, network={self.network}, depth={self.depth}, digest={self.digest.hex()})"
 
     def __reduce__(self) -> tuple[object, ...]:  # not by its parent, whose own parents would be a recursion
-        return _rebuild, (self.root, self.network, self.mutations)
+        return _rebuild, (self.root, self.first_network, self.mutations)
 
 
 def child_digest(parent: bytes, seed: int, scale: float, kind: Kind = GAUSSIAN) -> bytes:
@@ -275,18 +303,19 @@ def to_json(genome: Genome) -> dict[str, object]:
         genome: The genome.
 
     Returns:
-        root (a seed, or a center's name), network, and mutations: the seed and the scale of each, and its kind where
-        that is not Gaussian: "low rank 4", or the name of the center that multiplies the noise.
+        root (a seed, or a center's name), network (the root's), and mutations: the seed and the scale of each, and its
+        kind where that is not Gaussian: "low rank 4", the name of the center that multiplies the noise, or "graft" and
+        the text of the new network.
     """
     mutations: list[list[object]] = []
     for seed, scale, kind in genome.mutations:
         name = kind.spread.name if isinstance(kind, Scaled) else str(kind)
         mutations.append([seed, scale] if isinstance(kind, Gaussian) else [seed, scale, name])
     root = genome.root.name if isinstance(genome.root, Center) else genome.root
-    return {"root": root, "network": genome.network, "mutations": mutations}
+    return {"root": root, "network": genome.first_network, "mutations": mutations}
 
 
-def _rebuild(root: int | Center, network: int, mutations: Iterable[Mutation]) -> Genome:
+def _rebuild(root: int | Center, network: int | str, mutations: Iterable[Mutation]) -> Genome:
     return grow(Genome(root, network), mutations)
 
 

@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     CENTERS = 4  # which member of a meta-population moves
     ARCHIVE = 5  # which behaviors enter the archive
     SIGMAS = 6  # changes of self-adaptive mutation powers
+    NETWORKS = 7  # changes of genomes' networks
     POPULATION_EPISODES = 10
     VALIDATION_EPISODES = 11
     TEST_EPISODES = 12

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+from neuroevo.core.genome import GAUSSIAN, MAX_RANK, Center, Genome, Graft, Kind, LowRank, Scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +22,13 @@ class Tree:
     Attributes:
         root_seeds: int64 [R], of the initial weights; 0 for a root that is a center.
         root_centers: int32 [R], index into `centers`, or -1.
-        root_networks: int32 [R].
+        root_networks: int32 [R], index into the evaluator's networks, or -1 - k for own network k.
         parents: int32 [M], the node that each mutation changes: an earlier mutation or a root.
         seeds: int64 [M], of the mutations' noise.
         scales: float32 [M].
         kinds: int32 [M], as encode_kind() gives them.
         centers: Those of roots and of mutations' spreads.
+        networks: The texts of genomes' own networks.
     """
 
     root_seeds: np.ndarray
@@ -38,6 +39,7 @@ class Tree:
     scales: np.ndarray
     kinds: np.ndarray
     centers: tuple[Center, ...] = ()
+    networks: tuple[str, ...] = ()
 
     def without_weights(self) -> Tree:
         """Return the same tree with centers that have names but no weights."""
@@ -57,6 +59,7 @@ def encode(genomes: Iterable[Genome]) -> tuple[Tree, np.ndarray]:
     roots: list[Genome] = []
     mutations: list[tuple[int, int, float, int]] = []
     centers: dict[Center, int] = {}
+    networks: dict[str, int] = {}
     asked = []
     for genome in genomes:
         new = []
@@ -73,18 +76,19 @@ def encode(genomes: Iterable[Genome]) -> tuple[Tree, np.ndarray]:
             else:
                 nodes[each.digest] = len(mutations)
                 seed, scale, kind = each.mutation
-                mutations.append((nodes[each.parent.digest], seed, scale, encode_kind(kind, centers)))
+                mutations.append((nodes[each.parent.digest], seed, scale, encode_kind(kind, centers, networks)))
         asked.append(nodes[genome.digest])
     parents, seeds, scales, kinds = zip(*mutations, strict=True) if mutations else ((), (), (), ())
     tree = Tree(
         root_seeds=np.array([0 if isinstance(each.root, Center) else each.root for each in roots], np.int64),
         root_centers=np.array([centers[e.root] if isinstance(e.root, Center) else -1 for e in roots], np.int32),
-        root_networks=np.array([each.network for each in roots], np.int32),
+        root_networks=np.array([_encode_network(each.network, networks) for each in roots], np.int32),
         parents=np.array(parents, np.int32),
         seeds=np.array(seeds, np.int64),
         scales=np.array(scales, np.float32),
         kinds=np.array(kinds, np.int32),
         centers=tuple(centers),
+        networks=tuple(networks),
     )
     return tree, np.array(asked, np.int32)
 
@@ -111,37 +115,50 @@ class TreeReader:
         if genome is None:
             genome = self._genomes[at] = self._root(-1 - at)
         for each in reversed(new):
-            kind = decode_kind(int(tree.kinds[each]), tree.centers)
+            kind = decode_kind(int(tree.kinds[each]), tree.centers, tree.networks)
             genome = self._genomes[each] = genome.child(int(tree.seeds[each]), float(tree.scales[each]), kind)
         return genome
 
     def _root(self, root: int) -> Genome:
         center = int(self._tree.root_centers[root])
         origin = int(self._tree.root_seeds[root]) if center < 0 else self._tree.centers[center]
-        return Genome(origin, int(self._tree.root_networks[root]))
+        network = int(self._tree.root_networks[root])
+        return Genome(origin, network if network >= 0 else self._tree.networks[-1 - network])
 
 
-def encode_kind(kind: Kind, centers: dict[Center, int]) -> int:
+def _encode_network(network: int | str, networks: dict[str, int]) -> int:
+    return -1 - networks.setdefault(network, len(networks)) if isinstance(network, str) else network
+
+
+def encode_kind(kind: Kind, centers: dict[Center, int], networks: dict[str, int]) -> int:
     """Encode a kind of mutation as a number.
 
     Args:
         kind: The kind.
         centers: The index of each center of the table; a spread that is missing is appended.
+        networks: The index of each own network of the table; one that is missing is appended.
 
     Returns:
-        0 for Gaussian noise, the rank for noise of low rank, -1 - k for noise scaled by center k.
+        0 for Gaussian noise, the rank for noise of low rank, -1 - k for noise scaled by center k, MAX_RANK + 1 + k for
+        the change to own network k.
     """
+    if isinstance(kind, Graft):
+        return MAX_RANK + 1 + networks.setdefault(kind.network, len(networks))
     if isinstance(kind, LowRank):
         return kind.rank
     return -1 - centers.setdefault(kind.spread, len(centers)) if isinstance(kind, Scaled) else 0
 
 
-def decode_kind(code: int, centers: Sequence[Center]) -> Kind:
+def decode_kind(code: int, centers: Sequence[Center], networks: Sequence[str] = ()) -> Kind:
     """Return the kind that encode_kind() encoded.
 
     Raises:
         ValueError: The number does not encode a kind.
     """
+    if code > MAX_RANK:
+        if code - MAX_RANK > len(networks):
+            raise ValueError(f"kind of a mutation is {code}, expected at most {MAX_RANK + len(networks)}")
+        return Graft(networks[code - MAX_RANK - 1])
     if code >= 0:
         return LowRank(code) if code else GAUSSIAN
     if -1 - code >= len(centers):

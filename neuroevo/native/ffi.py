@@ -166,6 +166,7 @@ CORE: Mapping[str, tuple] = {
     "population_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, Pointer),
     "population_free": (None, c_void_p),
     "population_dimension": (c_int, c_void_p, c_int64, Pointer),
+    "population_replace": (c_int, c_void_p, c_int32, c_char_p),
     "population_init": (c_int, *_SLOTS, Pointer, Pointer),
     "population_assign": (c_int, *_SLOTS, Pointer, Pointer, c_int64),
     "population_read": (c_int, *_SLOTS, Pointer, c_int64),

@@ -92,6 +92,22 @@ class Population:
         call("population_dimension", self._handle, network, ref(dimension))
         return dimension.value
 
+    def replace(self, index: int, network: str) -> None:
+        """Make the network of an index another one, whose rows then hold nothing.
+
+        Meanwhile no row of the network may be in use.
+
+        Args:
+            index: Of the network.
+            network: A layer list in text form, with no more weights and no larger a state than the largest network that
+                the population was created with.
+
+        Raises:
+            NativeError: The network is invalid or too large.
+        """
+        call("population_replace", self._handle, index, network.encode())
+        self.dimensions[index] = self._dimension(index)
+
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
         """Put initial weights into rows.
 

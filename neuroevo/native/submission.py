@@ -13,7 +13,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
-from neuroevo.native.weights import root_seed, thetas_of
+from neuroevo.native.weights import network_index, root_seed, thetas_of
 
 # The row of the ancestor that a genome's weights start from, None for its root, and the mutations that follow.
 Source = tuple[int | None, Sequence[Mutation]]
@@ -129,7 +129,9 @@ def pack(
             raise UserError(f"a mutation of {chain[-1].kind} has no row of its parent to start from")
     dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
-    mutations = [(genome.network, each) for genome, (_, chain) in zip(places, sources, strict=True) for each in chain]
+    mutations = [
+        (network_index(genome), each) for genome, (_, chain) in zip(places, sources, strict=True) for each in chain
+    ]
     first_genome = first_id + len(episodes)
     return Submission(
         episode_ids=np.arange(first_id, first_genome, dtype=np.int64),
@@ -138,7 +140,7 @@ def pack(
         episode_max_frames=_int64([episode.max_steps * frame_skip for episode in episodes]),
         episode_normalizers=_int64([numbers[episode.normalizer] for episode in episodes]),
         genome_ids=np.arange(first_genome, first_genome + len(places), dtype=np.int64),
-        genome_networks=np.array([genome.network for genome in places], np.int32),
+        genome_networks=np.array([network_index(genome) for genome in places], np.int32),
         genome_sources=_int64([-1 if row is None else row for row, _ in sources]),
         genome_seeds=_int64([root_seed(genome) for genome in places]),
         genome_thetas=genome_thetas,

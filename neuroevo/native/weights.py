@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, Kind, LowRank, Mutation, Scaled, grow
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum, noise_sums
 from neuroevo.native.population import Population
+from neuroevo.networks.grafting import inherited
 
+_KEPT_WEIGHTS = 1 << 26  # of genomes after a graft, 256 MB
+_KEPT_NETWORKS = 64
 _OBSERVATIONS = 32  # of the reference batch, evenly spaced, by which mutations are compared with their parents
 
 
@@ -20,7 +24,7 @@ class NativeWeights:
     """Weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
 
     Attributes:
-        dimensions: D of each network.
+        networks: The texts of the configured networks.
     """
 
     def __init__(
@@ -37,14 +41,26 @@ class NativeWeights:
             reference_batch: Observations as the networks see them, [B, ...], for output_change().
         """
         self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
-        self._networks, self._device, self._reference_batch = networks, device, reference_batch
-        self.dimensions: Sequence[int] = self._population.dimensions
+        self._device, self._reference_batch = device, reference_batch
+        self.networks = networks
+        self._own: OrderedDict[str, Population] = OrderedDict()  # of genomes' own networks
+        self._grafted: OrderedDict[bytes, Center] = OrderedDict()  # weights after a graft, by the genome's digest
+        self._grafted_weights = 0
+
+    def text(self, network: int | str) -> str:
+        """Return the text of a genome's network."""
+        return network if isinstance(network, str) else self.networks[network]
+
+    def dimension(self, network: int | str) -> int:
+        """Return D of a genome's network."""
+        population, index = self._population_of(network)
+        return population.dimensions[index]
 
     def theta(self, genome: Genome) -> np.ndarray:
         """Return a genome's weights, bit-identical to those that a population plays; rounded where it holds none.
 
         Args:
-            genome: Of one of the networks.
+            genome: Of one of the networks, or of its own.
 
         Returns:
             float32 [D].
@@ -55,10 +71,11 @@ class NativeWeights:
         mutation = genome.mutation
         if mutation is not None and not mutation.kind.materialized:
             return self._theta_of_member(genome, mutation)
-        population, network = self._population, genome.network
+        genome = self.without_grafts(genome)
+        population, network = self._population_of(genome.network)
+        dimension = population.dimensions[network]
         if isinstance(genome.root, Center):
-            _, thetas = thetas_of([genome], self.dimensions)
-            population.assign([0], [network], thetas)
+            self._assign(population, 0, network, vector_of(genome.root, genome.network, dimension))
         else:
             population.init([0], [network], [genome.root])
         for kind, alike in groupby(genome.mutations, key=lambda each: each.kind):
@@ -66,26 +83,82 @@ class NativeWeights:
             seeds, scales = [each.seed for each in mutations], [each.scale for each in mutations]
             spreads = None
             if isinstance(kind, Scaled):
-                _, thetas = thetas_of([Genome(kind.spread, network)], self.dimensions)
-                population.assign([1], [network], thetas)
+                self._assign(population, 1, network, vector_of(kind.spread, genome.network, dimension))
                 spreads = [1] * len(seeds)
             population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales, spreads)
-        return population.read([0])[0, : self.dimensions[network]]
+        return population.read([0])[0, :dimension]
+
+    def without_grafts(self, genome: Genome) -> Genome:
+        """Return a genome with the same network and weights that starts where the last graft ended.
+
+        Args:
+            genome: Any genome.
+
+        Returns:
+            The genome itself if its line has no graft.
+        """
+        grafts, mutations = [], []
+        for each in genome.line():
+            if isinstance(each.kind, Graft):
+                grafts.append(each)
+                if each.digest in self._grafted:
+                    break
+            elif not grafts and each.mutation is not None:
+                mutations.append(each.mutation)
+        if not grafts:
+            return genome
+        for each in reversed(grafts):  # from the oldest, so that each finds the one before it
+            center = self._graft(each)
+        return grow(Genome(center, genome.network), reversed(mutations))
+
+    def _graft(self, genome: Genome) -> Center:
+        """Return the weights after a graft, whose earlier grafts are known; the most recent ones are kept."""
+        known = self._grafted.get(genome.digest)
+        if known is not None:
+            self._grafted.move_to_end(genome.digest)
+            return known
+        assert genome.parent is not None and genome.mutation is not None
+        parent = self.theta(genome.parent)
+        population, network = self._population_of(genome.network)
+        population.init([0], [network], [genome.mutation.seed])
+        initial = population.read([0])[0] * np.float32(genome.mutation.scale)
+        center = Center(inherited(self.text(genome.network), self.text(genome.parent.network), parent, initial))
+        self._grafted[genome.digest] = center
+        self._grafted_weights += len(center.vector)
+        while self._grafted_weights > _KEPT_WEIGHTS and len(self._grafted) > 1:
+            self._grafted_weights -= len(self._grafted.popitem(last=False)[1].vector)
+        return center
+
+    def _population_of(self, network: int | str) -> tuple[Population, int]:
+        """Return rows of a genome's network, and its index there."""
+        if isinstance(network, int):
+            return self._population, network
+        if network not in self._own:
+            self._own[network] = Population([network], rows=2)
+            if len(self._own) > _KEPT_NETWORKS:
+                self._own.popitem(last=False)
+        self._own.move_to_end(network)
+        return self._own[network], 0
+
+    @staticmethod
+    def _assign(population: Population, row: int, network: int, vector: np.ndarray) -> None:
+        theta = np.zeros((1, max(population.dimensions)), np.float32)
+        theta[0, : len(vector)] = vector
+        population.assign([row], [network], theta)
 
     def _theta_of_member(self, genome: Genome, mutation: Mutation) -> np.ndarray:
         assert genome.parent is not None
-        population, network = Population(self._networks, rows=2, float_rows=1, kind=mutation.kind), genome.network
-        theta = np.zeros((1, max(self.dimensions)), np.float32)
-        theta[0, : self.dimensions[network]] = self.theta(genome.parent)
-        population.assign([0], [network], theta)
+        text = self.text(genome.network)
+        population = Population([text], rows=2, float_rows=1, kind=mutation.kind)
+        population.assign([0], [0], self.theta(genome.parent)[None])
         population.perturb([1], [0], [mutation.seed], [mutation.scale])
-        return population.read([1])[0, : self.dimensions[network]]
+        return population.read([1])[0]
 
     def noise_sum(
         self,
         seeds: Sequence[int],
         factors: Sequence[float] | np.ndarray,
-        network: int = 0,
+        network: int | str = 0,
         kind: Kind = GAUSSIAN,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), as the protocol Weights documents it.
@@ -93,13 +166,13 @@ class NativeWeights:
         Args:
             seeds: [N].
             factors: [N].
-            network: Index of the network that is mutated.
+            network: The network that is mutated.
             kind: Of the noise.
 
         Returns:
             float32 [D].
         """
-        text, dimension = self._networks[network], self.dimensions[network]
+        text, dimension = self.text(network), self.dimension(network)
         if isinstance(kind, LowRank):
             return low_rank_noise_sum(text, kind.rank, seeds, factors, dimension)
         return noise_sum(seeds, factors, dimension, device=self._device)
@@ -109,7 +182,7 @@ class NativeWeights:
         seeds: Sequence[int],
         factors: Sequence[float] | np.ndarray,
         square_factors: Sequence[float] | np.ndarray,
-        network: int = 0,
+        network: int | str = 0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of factors[i] * noise(seeds[i]) and of square_factors[i] * (noise(seeds[i])**2 - 1).
 
@@ -117,12 +190,12 @@ class NativeWeights:
             seeds: [N].
             factors: [N].
             square_factors: [N].
-            network: Index of the network that is mutated.
+            network: The network that is mutated.
 
         Returns:
             Both float32 [D].
         """
-        return noise_sums(seeds, factors, square_factors, self.dimensions[network], device=self._device)
+        return noise_sums(seeds, factors, square_factors, self.dimension(network), device=self._device)
 
     def output_change(self, parent: Genome) -> Callable[[int, float], float]:
         """Return a function of a mutation's seed and scale, as the protocol Weights documents it.
@@ -143,7 +216,7 @@ class NativeWeights:
             raise UserError(
                 "safe mutations need a reference batch of observations, which this evaluator was created without"
             )
-        text = self._networks[parent.network]
+        text = self.text(parent.network)
         population = Population([text], rows=2)
         normalized = any(line.startswith("vbn") for line in text.split("; "))
         if normalized:
@@ -176,28 +249,53 @@ def root_seed(genome: Genome) -> int:
     return 0 if isinstance(genome.root, Center) else genome.root
 
 
-def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.ndarray:
+def vector_of(center: Center, network: int | str, dimension: int) -> np.ndarray:
     """Return the weights of a center.
 
     Args:
         center: Where a genome starts.
-        network: Index of the genome's network.
-        dimensions: D of each network.
+        network: The genome's network, for the message.
+        dimension: D of the network.
 
     Returns:
         float32 [D].
 
     Raises:
-        UserError: There is no such network or the vector does not fit it.
+        UserError: The vector does not fit the network.
     """
     vector = center.vector
-    if not 0 <= network < len(dimensions):
-        raise UserError(f"network {network} of a genome is out of range [0, {len(dimensions)})")
-    if len(vector) != dimensions[network]:
+    if len(vector) != dimension:
         raise UserError(
-            f"a genome starts from {len(vector):,} weights, expected {dimensions[network]:,} as network {network} has"
+            f"a genome starts from {len(vector):,} weights, expected {dimension:,} as network {network} has"
         )
     return vector
+
+
+def network_index(genome: Genome) -> int:
+    """Return the index of a genome's network. UserError: the genome has a network of its own, which has no place."""
+    if isinstance(genome.network, str):
+        raise UserError(f"a genome has the network '{genome.network[:200]}', expected the index of a configured one")
+    return genome.network
+
+
+def dense_root(genome: Genome, dimensions: Sequence[int]) -> np.ndarray:
+    """Return the weights of a genome's root, which is a center.
+
+    Args:
+        genome: Of a configured network.
+        dimensions: D of each of these.
+
+    Returns:
+        float32 [D].
+
+    Raises:
+        UserError: There is no such network, or the center does not fit it.
+    """
+    assert isinstance(genome.root, Center)
+    network = network_index(genome)
+    if not 0 <= network < len(dimensions):
+        raise UserError(f"network {network} of a genome is out of range [0, {len(dimensions)})")
+    return vector_of(genome.root, network, dimensions[network])
 
 
 def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +317,7 @@ def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tu
     vectors: list[np.ndarray] = []
     for i, genome in enumerate(genomes):
         if genome is not None and isinstance(genome.root, Center):
-            vector = vector_of(genome.root, genome.network, dimensions)
+            vector = dense_root(genome, dimensions)
             theta_of[i] = numbers.setdefault(genome.root, len(vectors))
             if theta_of[i] == len(vectors):
                 vectors.append(vector)

@@ -79,7 +79,7 @@ def is_recurrent(text: str) -> bool:
     Args:
         text: The network as text.
     """
-    return any(line[0] == "lstm" for line in _lines(text))
+    return any(line[0] == "lstm" for line in split_lines(text))
 
 
 def output_size(text: str) -> int:
@@ -88,10 +88,10 @@ def output_size(text: str) -> int:
     Args:
         text: The network as text.
     """
-    (_, _, *dims), *lines = _lines(text)
+    (_, _, *dims), *lines = split_lines(text)
     shape = tuple(map(int, dims))
     for line in lines:
-        shape = _output_shape(line, shape)
+        shape = output_shape(line, shape)
     return math.prod(shape)
 
 
@@ -109,7 +109,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
     Raises:
         ValueError: D or S does not fit the network.
     """
-    (_, dtype, *dims), *lines = _lines(text)
+    (_, dtype, *dims), *lines = split_lines(text)
     shape = input_shape = tuple(map(int, dims))
     layers: list[Layer] = []
     numbers: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             mean = next_statistics(shape[-1])
             layer = replace(layer, mean=mean, factor=next_statistics(shape[-1]))
         layers.append(layer)
-        shape = _output_shape([kind, *words], shape)
+        shape = output_shape([kind, *words], shape)
     if used != len(theta):
         raise ValueError(f"theta has {len(theta):,} weights, the network '{text}' takes {used:,}")
     if statistics is not None and known != len(statistics):
@@ -171,12 +171,18 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
     return Layers(dtype, input_shape, math.prod(shape), tuple(layers))
 
 
-def _lines(text: str) -> list[list[str]]:
+def split_lines(text: str) -> list[list[str]]:
+    """Return the words of each line of a network's text, that of the input first."""
     return [line.split() for line in text.strip().rstrip(";").split(";")]
 
 
-def _output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """What a layer makes of an input of that shape."""
+def output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a layer's output.
+
+    Args:
+        line: The words of the layer.
+        shape: Of its input.
+    """
     kind, *words = line
     if kind in ("dense", "lstm"):
         return (int(words[0]),)

@@ -48,6 +48,9 @@ class EnginePopulation(Protocol):
 
     dimensions: list[int]
 
+    def replace(self, index: int, network: str) -> None:
+        """Make the network of an index another one, whose rows then hold nothing."""
+
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
         """Put initial weights into rows [K]."""
 

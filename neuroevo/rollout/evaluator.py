@@ -13,7 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
-from neuroevo.core.evaluator import Progress, Work
+from neuroevo.core.evaluator import OwnNetworkLimits, Progress, Work
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
@@ -34,6 +34,7 @@ from neuroevo.networks.network import Network, named
 from neuroevo.rollout.engine import Engine, EnginePool, EngineRollout
 from neuroevo.rollout.engines import make_engine
 from neuroevo.rollout.layout import default_layout, default_parent_rows
+from neuroevo.rollout.own_networks import OwnNetworks, places_for
 from neuroevo.rollout.parent_rows import ParentRows
 from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool
 from neuroevo.rollout.reference_batch import draw_reference_batch
@@ -61,6 +62,7 @@ class LocalEvaluator(Closing):
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
         kind: Of the last mutations of a population. With one whose weights are not materialized, the parents of such
             genomes and all other genomes take one of the parent rows each.
+        own_networks: Limits of genomes' own networks; None: all have one of the networks above.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics, by default 128 that the
             evaluator plays itself, at random from seed 0; and by which safe mutations compare networks.
 
@@ -92,6 +94,7 @@ class LocalEvaluator(Closing):
         engine: str | Engine = "auto",
         behavior: Behavior | None = None,
         kind: Kind = GAUSSIAN,
+        own_networks: OwnNetworkLimits | None = None,
         reference_batch: np.ndarray | None = None,
     ):
         self.device = library.choose_device(device)
@@ -126,10 +129,13 @@ class LocalEvaluator(Closing):
         if reference_batch is not None:
             check_reference(reference_batch, seen, pool.observation_shape)
         on_device = backend or library.BACKENDS[self.device]
-        make = functools.partial(chosen.population, self.network_texts, backend=on_device, dtype=dtype)
-        self.dimensions = done("the population", lambda: make(1)).dimensions
-        self.dimension = max(self.dimensions)
-        self.parent_rows = parent_rows or default_parent_rows(self.dimension, dtype, cache_megabytes)
+        configured, texts = self.network_texts, self.network_texts
+        if own_networks is not None:
+            texts = [*configured, *places_for(own_networks, configured[0])]
+        make = functools.partial(chosen.population, texts, backend=on_device, dtype=dtype)
+        sizes = done("the population", lambda: make(1)).dimensions
+        self.dimension = max(sizes[: len(configured)])
+        self.parent_rows = parent_rows or default_parent_rows(max(sizes), dtype, cache_megabytes)
         # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
         own = self.parent_rows + 1
         rows = own + self.lanes * self.slots
@@ -137,13 +143,16 @@ class LocalEvaluator(Closing):
         if self._prepares and reference_batch is not None:
             population.set_reference(reference_batch)
         self._kind = kind
-        self.weights = NativeWeights(self.network_texts, self.device, reference_batch)
+        self.dimensions = population.dimensions
+        self.weights = NativeWeights(configured, self.device, reference_batch)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
         rollout = chosen.rollout(pool, population, lanes=self.lanes, slots=self.slots, first_row=own)
         parents = ParentRows(population, self.parent_rows)
+        places = range(len(configured), len(texts))
+        self._own = OwnNetworks(population, places, self.weights, parents.cache)
         self._parts: tuple[EnginePool, ParentRows, EngineRollout] | None = (pool, parents, rollout)
         atexit.register(self.close)
 
@@ -239,6 +248,9 @@ class LocalEvaluator(Closing):
         self, batch: Batch, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None
     ) -> None:
         _, rows, rollout = self._open()
+        episodes, networks = self._with_places(episodes)
+        if parents is not None:
+            parents = [each for each in map(self._own.translated, parents) if each is not None]
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._kind)
         in_use = self._rows_in_use()
@@ -267,9 +279,20 @@ class LocalEvaluator(Closing):
         )
         starts = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
         numbers = [number for number in normalizers.values() if number >= 0]
-        self._playing[self._next_id] = _Playing(batch, starts, numbers)
+        self._playing[self._next_id] = _Playing(batch, starts, numbers, networks)
         self._next_id += len(episodes) + len(genomes)
         rollout.submit(submission, priority)
+
+    def _with_places(self, episodes: Sequence[Episode]) -> tuple[Sequence[Episode], set[int]]:
+        """Return episodes whose genomes' networks are indices, and which of these are of genomes' own networks."""
+        own = dict.fromkeys(each.genome for each in episodes if isinstance(each.genome.network, str))
+        if not own:
+            return episodes, set()
+        while not self._own.bring(own, set().union(*(each.networks for each in self._playing.values()))):
+            self.results(1)  # until episodes of earlier submissions are over
+        translated = {genome: self._own.translated(genome) or genome for genome in own}
+        played = [replace(each, genome=translated.get(each.genome, each.genome)) for each in episodes]
+        return played, {genome.network for genome in translated.values() if isinstance(genome.network, int)}
 
     def _rows_in_use(self) -> set[int]:
         """Return the rows that episodes at play or queued start from."""
@@ -294,8 +317,16 @@ def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
 
 @dataclass(frozen=True)
 class _Playing:
-    """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalizers."""
+    """A batch that is not over.
+
+    Attributes:
+        batch: The batch.
+        rows: The parents' rows that its episodes start from.
+        normalizers: The numbers of its normalizers.
+        networks: The places of genomes' own networks.
+    """
 
     batch: Batch
     rows: set[int]
     normalizers: list[int]
+    networks: set[int]

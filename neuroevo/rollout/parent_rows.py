@@ -10,7 +10,7 @@ import numpy as np
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome, Scaled
 from neuroevo.native.submission import Source
-from neuroevo.native.weights import vector_of
+from neuroevo.native.weights import dense_root, network_index
 from neuroevo.rollout.engine import EnginePopulation
 from neuroevo.rollout.row_cache import RowCache
 
@@ -86,10 +86,11 @@ class ParentRows:
         return rows
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
+        network = network_index(genome)
         if isinstance(genome.root, Center):
-            vector = vector_of(genome.root, genome.network, self._dimensions)
+            vector = dense_root(genome, self._dimensions)
             theta = np.zeros((1, max(self._dimensions)), np.float32)
             theta[0, : len(vector)] = vector
-            self.population.assign([row], [genome.network], theta)
+            self.population.assign([row], [network], theta)
         else:
-            self.population.init([row], [genome.network], [genome.root])
+            self.population.init([row], [network], [genome.root])

@@ -40,6 +40,7 @@ class _Cached:
     row: int
     work: int
     priority: int
+    network: int | str
 
 
 class RowCache:
@@ -62,6 +63,11 @@ class RowCache:
         """Return the row that holds the genome, or None."""
         cached = self._cached.get(genome.digest)
         return None if cached is None else cached.row
+
+    def drop(self, network: int) -> None:
+        """Forget the genomes of a network."""
+        for digest in [digest for digest, cached in self._cached.items() if cached.network == network]:
+            self._free.append(self._cached.pop(digest).row)
 
     def source(self, genome: Genome) -> tuple[int | None, Sequence[Mutation]]:
         """Return the row of the nearest cached ancestor (None: start from the root), and the mutations that follow."""
@@ -114,7 +120,7 @@ class RowCache:
                 row = self._evict(spare)
             if row is None:
                 continue
-            cached = self._cached[genome.digest] = _Cached(row, 1 + len(mutations), 0)
+            cached = self._cached[genome.digest] = _Cached(row, 1 + len(mutations), 0, genome.network)
             self._renew(cached)
             yield Fill(genome, row, source, mutations)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled, child_digest
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, Kind, LowRank, Scaled, child_digest
 from neuroevo.runs.database import Database
 from neuroevo.runs.values import checksum
 
@@ -27,11 +27,11 @@ FROM genomes JOIN line USING (id) ORDER BY id
 """
 _STEP = tuple[
     int, int | None, float | None, int | None, str | None, int, bytes,
-    int | None, str | None, bytes | None, int | None, int | None, int | None,
+    int | None, str | None, int | None, bytes | None, int | None, int | None, int | None,
 ]  # fmt: skip
 _STEPS = """
 SELECT own.id, own.seed, own.scale, own.rank, center.name, own.network, own.digest,
-  own.parent, root.name, parent.digest, parent.generation, parent.place, parent.checksum
+  own.parent, root.name, parent.network, parent.digest, parent.generation, parent.place, parent.checksum
 FROM genomes AS own LEFT JOIN centers AS center ON center.id = own.center
 LEFT JOIN genomes AS parent ON parent.id = own.parent
 LEFT JOIN centers AS root ON root.id = parent.center AND parent.parent IS NULL
@@ -67,6 +67,7 @@ class GenomeWriter:
         self._database = database
         self._known = dict(known or {})
         self._centers: dict[Center, int] = {}
+        self._networks: dict[str, int] = {}
 
     def rows_of(self, genomes: Iterable[Genome]) -> list[int]:
         """Return the numbers of genomes' rows, which are inserted where they are missing, ancestors first."""
@@ -96,6 +97,7 @@ class GenomeWriter:
         """Forget all genomes but these."""
         self._known = {genome: self._known[genome] for genome in genomes if genome in self._known}
         self._centers.clear()
+        self._networks.clear()
 
     def center(self, center: Center) -> int:
         """Return the number of a center's row, which is inserted, without weights, where it is missing."""
@@ -105,6 +107,16 @@ class GenomeWriter:
                 tuple[int], "SELECT id FROM centers WHERE name = ?", [center.name]
             )[0]
         return self._centers[center]
+
+    def _network(self, network: int | str) -> int:
+        """Return the number of a network; a text is inserted where it is missing."""
+        if not isinstance(network, str):
+            return network
+        if network not in self._networks:
+            self._database.execute("INSERT OR IGNORE INTO networks (text) VALUES (?)", [network])
+            (row,) = self._database.rows(tuple[int], "SELECT id FROM networks WHERE text = ?", [network])
+            self._networks[network] = -row[0]
+        return self._networks[network]
 
     def _row_of(self, genome: Genome, generation: int | None = None, place: int | None = None) -> int:
         missing = []
@@ -118,7 +130,8 @@ class GenomeWriter:
         return self._known[genome]
 
     def _insert(self, genome: Genome, generation: int | None, place: int | None) -> int:
-        row: dict[str, Any] = {"network": genome.network, "generation": generation, "place": place}
+        network = self._network(genome.network)
+        row: dict[str, Any] = {"network": network, "generation": generation, "place": place}
         if genome.parent is None or genome.mutation is None:
             is_center = isinstance(genome.root, Center)
             row["center" if is_center else "seed"] = self.center(genome.root) if is_center else genome.root  # type: ignore[arg-type]
@@ -151,10 +164,11 @@ def read_genomes(
     wanted = set(numbers)
     rows = database.rows(_ROW, _LINES, [json.dumps(sorted(wanted))])
     centers = _read_centers(database, {row[5] for row in rows if row[5] is not None})
+    networks = _read_networks(database, {row[6] for row in rows})
     found: dict[int, Genome] = {}
     for number, *row, digest, generation, place, total in rows:
         try:
-            genome = _decode(row, found, centers)
+            genome = _decode(row, found, centers, networks)
         except (KeyError, TypeError, ValueError) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if genome.digest != digest:
@@ -179,17 +193,18 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
     """
     found: dict[int, Step] = {}
     born: dict[int | None, tuple[int, int] | None] = {None: None}  # of parents
-    for number, *own, digest, parent, root, before, generation, place, total in database.rows(
-        _STEP, _STEPS, [json.dumps(numbers)]
-    ):
+    rows = database.rows(_STEP, _STEPS, [json.dumps(numbers)])
+    networks = _read_networks(database, {each for row in rows for each in (row[5], row[9]) if each is not None})
+    for number, *own, digest, parent, root, origin, before, generation, place, total in rows:
         if parent not in born:
             if before is None:
                 raise database.damaged(f"genome {parent} is missing")
             born[parent] = _birth(database, parent, before, generation, place, total)
-            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
+            if root is not None and Genome(Center.named(root), networks[origin]).digest != before:
                 raise database.damaged(f"genome {parent} has another digest than its row says")
+        own[-1] = networks[own[-1]]
         try:
-            found[number], expected = _step(own, parent, root, before, born[parent])
+            found[number], expected = _step(own, parent, root, networks.get(origin), before, born[parent])
         except (TypeError, ValueError, struct.error) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if digest != expected:
@@ -200,7 +215,12 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
 
 
 def _step(
-    own: Sequence[Any], parent: int | None, root: str | None, before: bytes, born: tuple[int, int] | None
+    own: Sequence[Any],
+    parent: int | None,
+    root: str | None,
+    origin: int | str | None,
+    before: bytes,
+    born: tuple[int, int] | None,
 ) -> tuple[Step, bytes]:
     """Return a step and its genome's digest. TypeError, ValueError, struct.error: the row is invalid."""
     seed, scale, rank, center, network = own
@@ -208,11 +228,14 @@ def _step(
     if parent is None:
         genome = Genome(seed if center is None else Center.named(center), network)
         return Step(seed or 0, 0.0, None, named), genome.digest
-    kind = _kind(rank, None if center is None else Center.named(center))
+    kind = _kind(rank, None if center is None else Center.named(center), network, origin)
     return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
 
 
-def _kind(rank: int | None, center: Center | None) -> Kind:
+def _kind(rank: int | None, center: Center | None, network: int | str, origin: int | str | None) -> Kind:
+    """Return the kind of a mutation to a network, given that of the parent."""
+    if network != origin:
+        return Graft(str(network))
     if rank is not None:
         return LowRank(rank)
     return GAUSSIAN if center is None else Scaled(center)
@@ -241,17 +264,30 @@ def forget_births(database: Database, generation: int) -> None:
         )
 
 
-def _decode(row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center]) -> Genome:
+def _decode(
+    row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center], networks: Mapping[int, int | str]
+) -> Genome:
     """KeyError, TypeError, ValueError: it is not a genome's row, or an ancestor's is missing or comes later."""
-    parent, seed, scale, rank, center, network = row
-    if not 0 <= network < MAX_COUNT:
-        raise ValueError(f"its network is {network}, expected a whole number in [0, {MAX_COUNT})")
+    parent, seed, scale, rank, center, number = row
+    network = networks[number]
     if parent is None:
         return Genome(seed if center is None else centers[center], network)
     if not abs(scale) <= np.finfo(np.float32).max:
         raise ValueError(f"its scale is {scale}, expected a number that is finite in 32 bits")
-    kind = _kind(rank, None if center is None else centers[center])
+    kind = _kind(rank, None if center is None else centers[center], network, known[parent].network)
     return known[parent].child(seed, scale, kind)
+
+
+def _read_networks(database: Database, numbers: Iterable[int]) -> dict[int, int | str]:
+    """Return networks by the numbers that genomes' rows have. DamagedError: one is missing or out of range."""
+    found: dict[int, int | str] = {number: number for number in numbers if 0 <= number < MAX_COUNT}
+    wanted = sorted(-number for number in set(numbers) - found.keys())
+    query = "SELECT id, text FROM networks WHERE id IN (SELECT value FROM json_each(?))"
+    if wanted:
+        found |= {-number: text for number, text in database.rows(tuple[int, str], query, [json.dumps(wanted)])}
+    for number in set(numbers) - found.keys():
+        raise database.damaged(f"network {number} of a genome is missing, expected one in [0, {MAX_COUNT}) or a text")
+    return found
 
 
 def _read_centers(database: Database, numbers: Iterable[int]) -> dict[int, Center]:

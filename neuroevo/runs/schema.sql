@@ -2,7 +2,7 @@
 -- A checksum is the CRC-32 of a row's other values, or of what it says; see checksum() in database.py.
 
 PRAGMA application_id = 0x6e65766f;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- One row: what the run is.
 CREATE TABLE run (
@@ -43,7 +43,13 @@ CREATE TABLE centers (
   weights BLOB                       -- NULL once no state needs them
 ) STRICT;
 
--- The tree of genomes: a root, or a mutation of a parent.
+-- Texts of networks that genomes have in place of a configured one.
+CREATE TABLE networks (
+  id INTEGER PRIMARY KEY,            -- from 1
+  text TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- The tree of genomes: a root, or a mutation of a parent. A mutation to another network than the parent's is a graft.
 CREATE TABLE genomes (
   id INTEGER PRIMARY KEY,
   parent INTEGER REFERENCES genomes, -- NULL: a root
@@ -51,7 +57,7 @@ CREATE TABLE genomes (
   scale REAL,                        -- of the mutation
   rank INTEGER,                      -- of the mutation's noise, if it is of low rank
   center INTEGER REFERENCES centers, -- of a root; of a mutation: what multiplies its noise
-  network INTEGER NOT NULL,
+  network INTEGER NOT NULL,          -- of the configuration, from 0; or minus the id of an own network
   generation INTEGER,                -- where it was a member first
   place INTEGER,
   digest BLOB NOT NULL,              -- 16 bytes, of the root and all mutations

@@ -73,6 +73,7 @@ def make_evaluator(
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
         kind=config.algorithm.mutation_kind,
+        own_networks=config.algorithm.own_networks,
         reference_batch=reference_batch,
     )
 
@@ -99,6 +100,9 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.mutation_kind != GAUSSIAN:
         kind = config.algorithm.mutation_kind
         reason = f"{config.env.name} is played without mutations of {kind}, expected an algorithm without them"
+        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
+    if config.algorithm.own_networks is not None:
+        reason = f"{config.env.name} is played by one network, expected an algorithm without networks of genomes"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "cache_megabytes", "engine"):
         value = getattr(config.hardware, key)
@@ -162,6 +166,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         device=hardware.device,
         behavior=config.recorded_behavior,
         kind=config.algorithm.mutation_kind,
+        own_networks=config.algorithm.own_networks,
         lanes=hardware.lanes,
         slots=hardware.slots,
         cache_megabytes=hardware.cache_megabytes,

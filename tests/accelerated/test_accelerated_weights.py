@@ -30,7 +30,7 @@ def text_of(name):
 def rows_of(text, kind="AcceleratedRows"):
     from neuroevo.accelerated import weights
 
-    return getattr(weights, kind)(text, NativeWeights([text]).dimensions[0])
+    return getattr(weights, kind)(text, NativeWeights([text]).dimension(0))
 
 
 def bits(array):

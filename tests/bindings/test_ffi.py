@@ -73,7 +73,7 @@ def test_what_is_null_is_refused() -> None:
     assert len(names) > 30
     for name in names:
         with pytest.raises(NativeArgumentError, match="is null"):
-            call(name, *(None if kind is ctypes.c_void_p else 0 for kind in ffi.CORE[name][1:]))
+            call(name, *(None if kind in (ctypes.c_void_p, ctypes.c_char_p) else 0 for kind in ffi.CORE[name][1:]))
     pool, slots = EnvPool(registry.resolve("hard_maze"), 2), np.array([1])
     pool.reset([1], [0], [0])
     for function, arrays in (("env_step", 3), ("env_observe", 1), ("env_render", 1), ("env_state", 1)):

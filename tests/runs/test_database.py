@@ -104,7 +104,7 @@ def test_an_edited_schema_is_refused(run, what):
     [
         ("application_id = 0", "its application_id is 0x0"),
         ("application_id = -1", "its application_id is -0x1"),
-        ("user_version = 2", "another version of neuroevo made .*: its schema has version 2, this neuroevo reads"),
+        ("user_version = 1", "another version of neuroevo made .*: its schema has version 1, this neuroevo reads"),
         ("user_version = 0", "another version of neuroevo"),
     ],
 )

@@ -45,7 +45,10 @@ def theta(genome: Genome) -> np.ndarray:
 class ToyWeights:
     """The Weights protocol, by NumPy."""
 
-    dimensions = (TARGET.size,)
+    networks = (f"input float32 1; dense {TARGET.size} 1.0",)
+
+    def dimension(self, network: int | str) -> int:
+        return TARGET.size
 
     def theta(self, genome: Genome) -> np.ndarray:
         return theta(genome).astype(np.float32)

@@ -74,35 +74,46 @@ class CpuPopulation : public HostPopulation {
     for (bool members : {false, true}) {
       if (members && members_.count() == 0) continue;
       for (size_t n = 0; n < networks_.size(); ++n) {
-        const std::vector<Layer>& layers = LayersOf(static_cast<int>(n), members);
-        const Layer *begin = layers.data(), *end = begin + layers.size();
-        plans_[members].emplace_back(networks_[n].input_dtype(), begin->in, begin, end);
-        stages_[members].push_back(StagesOf(networks_[n], layers));
+        ways_[members].push_back(WayOf(static_cast<int>(n), members));
+        convolve_ = convolve_ || ways_[members].back()->plan.convolves();
       }
     }
   }
 
  private:
+  // Through a network, and to its vbn layers.
+  struct Way {
+    CpuPlan plan;
+    std::vector<Stage> stages;
+  };
+
+  std::unique_ptr<Way> WayOf(int network, bool members) const {
+    const std::vector<Layer>& layers = LayersOf(network, members);
+    const Layer *begin = layers.data(), *end = begin + layers.size();
+    const CpuPlan plan(networks_[network].input_dtype(), begin->in, begin, end);
+    return std::unique_ptr<Way>(new Way{plan, StagesOf(networks_[network], layers)});
+  }
+
+  void DoReplace(int32_t index) override { ways_[0][index] = WayOf(index, false); }
+
   void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
                   const float* spread) override {
     AddNoise(seed, begin, count, scale, in, out, spread);
   }
 
   std::unique_ptr<SlotMemory> MakeSlotMemory() const override {
-    const bool convolve =
-        std::any_of(plans_[0].begin(), plans_[0].end(), [](const CpuPlan& plan) { return plan.convolves(); });
-    return convolve ? std::make_unique<Float32Memory>() : nullptr;
+    return convolve_ ? std::make_unique<Float32Memory>() : nullptr;
   }
 
   void Evaluate(int network, bool members, const RowWeights* weights, int slots, const void* const* observations,
                 float* const* states, SlotMemory* const* memories, float* const* outs) override {
     Float32Memory* own[kMaxSlots];
     for (int s = 0; s < slots; ++s) own[s] = static_cast<Float32Memory*>(memories[s]);
-    plans_[members][network].Run(weights, slots, observations, states, own, outs);
+    ways_[members][network]->plan.Run(weights, slots, observations, states, own, outs);
   }
 
   void DoPrepare(const std::vector<int64_t>& rows) override {
-    for (int64_t row : rows) PrepareOne(stages_[members_.Is(row)][row_network_[row]], row);
+    for (int64_t row : rows) PrepareOne(ways_[members_.Is(row)][row_network_[row]]->stages, row);
   }
 
   // The reference batch goes from one vbn layer to the next, several observations in a task.
@@ -150,8 +161,8 @@ class CpuPopulation : public HostPopulation {
   }
 
   // Of each network, for rows with weights and for members.
-  std::vector<CpuPlan> plans_[2];
-  std::vector<std::vector<Stage>> stages_[2];
+  std::vector<std::unique_ptr<Way>> ways_[2];
+  bool convolve_ = false;  // whether a network has convolutions, of those that the population was made with
 };
 
 }  // namespace

@@ -44,6 +44,15 @@ CudaInt8Population::CudaInt8Population(std::vector<Network> networks, int64_t ro
   memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 beside ", floats, " rows of float32"));
 }
 
+void CudaInt8Population::ReplacePacked(int32_t index) {
+  CudaInt8Network made(networks_[index], index);
+  if (PartBytes<char>(made.row_bytes()) > stride_) {
+    ThrowInvalid("network ", index, " takes ", made.row_bytes(), " bytes in integers, expected at most ", stride_,
+                 " as the largest network that the population was made with");
+  }
+  cuda_networks_[index] = std::move(made);
+}
+
 int64_t CudaInt8Population::WorkspaceBytes(int64_t count) const {
   int64_t bytes = 0;
   for (const CudaInt8Network& network : cuda_networks_) bytes += network.WorkspaceBytes(count);

@@ -29,6 +29,7 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
                        const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;
 
  private:
+  void DoReplace(int32_t index) override { cuda_networks_[index] = CudaNetwork(networks_[index]); }
   void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
   void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
@@ -76,6 +77,7 @@ class CudaInt8Population : public Int8Population, public DeviceForward {
                        const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;
 
  private:
+  void ReplacePacked(int32_t index) override;
   void QuantizeRows(const std::vector<Target>& targets) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                  const std::vector<int64_t>& states) override;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/error.h"
 #include "networks/int8/quantize.h"
 #include "networks/int8/rules.h"
 #include "population/slot_blocks.h"
@@ -22,25 +23,37 @@ Int8HostPopulation::Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, s
     : Int8Population(std::move(thetas), rows, float_rows),
       backend_(std::move(backend)),
       memories_(rows, [this] { return backend_->MakeSlotMemory(); }) {
-  int64_t bytes = 0, weights = 0;
+  int64_t weights = 0;
   for (const Network& network : networks_) {
-    Int8Network made(network, static_cast<int64_t>(int8_networks_.size()));
-    std::vector<int64_t> sizes;
-    pieces_.emplace_back();
-    for (const Int8Step& step : made.steps) {
-      sizes.push_back(step.dense() ? step.layer.weights : backend_->ConvBytes(step.layer));
-      const int64_t whole = step.inputs;
-      const int64_t piece = step.dense() ? std::max<int64_t>(1, kPieceWeights / step.outputs) : whole;
-      for (int64_t begin = 0; begin < whole; begin += piece) {
-        pieces_.back().push_back({static_cast<int>(sizes.size()) - 1, begin, std::min(begin + piece, whole)});
-      }
-    }
-    made.Place(sizes);
-    bytes = std::max(bytes, made.row_bytes);
+    layouts_.push_back(PackedOf(static_cast<int32_t>(layouts_.size())));
+    row_bytes_ = std::max(row_bytes_, layouts_.back().network.row_bytes);
     weights = std::max(weights, network.dimension());
-    int8_networks_.push_back(std::move(made));
   }
-  packed_ = std::make_unique<RowMemory>(rows_, bytes, weights);
+  packed_ = std::make_unique<RowMemory>(rows_, row_bytes_, weights);
+}
+
+Int8HostPopulation::Packed Int8HostPopulation::PackedOf(int32_t network) const {
+  Packed made = {Int8Network(networks_[network], network), {}};
+  std::vector<int64_t> sizes;
+  for (const Int8Step& step : made.network.steps) {
+    sizes.push_back(step.dense() ? step.layer.weights : backend_->ConvBytes(step.layer));
+    const int64_t whole = step.inputs;
+    const int64_t piece = step.dense() ? std::max<int64_t>(1, kPieceWeights / step.outputs) : whole;
+    for (int64_t begin = 0; begin < whole; begin += piece) {
+      made.pieces.push_back({static_cast<int>(sizes.size()) - 1, begin, std::min(begin + piece, whole)});
+    }
+  }
+  made.network.Place(sizes);
+  return made;
+}
+
+void Int8HostPopulation::ReplacePacked(int32_t index) {
+  Packed made = PackedOf(index);
+  if (made.network.row_bytes > row_bytes_) {
+    ThrowInvalid("network ", index, " takes ", made.network.row_bytes, " bytes in integers, expected at most ",
+                 row_bytes_, " as the largest network that the population was made with");
+  }
+  layouts_[index] = std::move(made);
 }
 
 void Int8HostPopulation::QuantizeRows(const std::vector<Target>& targets) {
@@ -52,14 +65,14 @@ void Int8HostPopulation::QuantizeRows(const std::vector<Target>& targets) {
   std::vector<Task> tasks;
   size_t layers = 0;
   for (const Target& target : targets) {
-    for (const Piece& piece : pieces_[target.network]) tasks.push_back({target, piece, layers + piece.step});
-    layers += int8_networks_[target.network].steps.size();
+    for (const Piece& piece : layouts_[target.network].pieces) tasks.push_back({target, piece, layers + piece.step});
+    layers += layouts_[target.network].network.steps.size();
   }
   std::vector<std::atomic<uint32_t>> largest(layers);  // of each layer's absolute weights
   const int64_t count = static_cast<int64_t>(tasks.size());
   pool_->ParallelFor(count, [&](int64_t i) {
     const auto& [target, piece, layer] = tasks[i];
-    const Int8Step& step = int8_networks_[target.network].steps[piece.step];
+    const Int8Step& step = layouts_[target.network].network.steps[piece.step];
     const float* weights = target.theta + step.layer.offset + piece.begin * step.outputs;
     const uint32_t found = LargestBits(weights, (piece.end - piece.begin) * step.outputs);
     for (uint32_t before = largest[layer]; before < found && !largest[layer].compare_exchange_weak(before, found);) {
@@ -72,7 +85,7 @@ void Int8HostPopulation::QuantizeRows(const std::vector<Target>& targets) {
 }
 
 void Int8HostPopulation::QuantizePiece(const Target& target, const Piece& piece, int exponent) {
-  const Int8Step& step = int8_networks_[target.network].steps[piece.step];
+  const Int8Step& step = layouts_[target.network].network.steps[piece.step];
   char* row = packed_->Row(target.row);
   int8_t* packed = reinterpret_cast<int8_t*>(row + step.weights_place);
   const float* weights = target.theta + step.layer.offset;
@@ -107,7 +120,7 @@ void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void*
     for (int s = 0; s < block.slots && !states.empty(); ++s) {
       memories[s] = memories_.Lend(states[slots.order[block.first + s]], Content(row));
     }
-    backend_->Evaluate(int8_networks_[network], packed_->Row(row), block.slots, block_observations, memories,
+    backend_->Evaluate(layouts_[network].network, packed_->Row(row), block.slots, block_observations, memories,
                        block_outs);
     for (SlotMemory* memory : memories) SlotMemories::Keep(memory, Content(row));
   });

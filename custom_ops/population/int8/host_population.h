@@ -29,16 +29,24 @@ class Int8HostPopulation : public Int8Population {
     int64_t begin, end;
   };
 
+  // A network's layers in a packed row, and their pieces.
+  struct Packed {
+    Int8Network network;
+    std::vector<Piece> pieces;
+  };
+
+  Packed PackedOf(int32_t network) const;
+  void ReplacePacked(int32_t index) override;
   void QuantizeRows(const std::vector<Target>& targets) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                  const std::vector<int64_t>& states) override;
   void QuantizePiece(const Target& target, const Piece& piece, int exponent);
 
   std::unique_ptr<Int8Backend> backend_;
-  std::vector<Int8Network> int8_networks_;
-  std::vector<std::vector<Piece>> pieces_;  // of each network
-  std::unique_ptr<RowMemory> packed_;       // [R]
-  SlotMemories memories_;                   // [R]
+  std::vector<Packed> layouts_;        // of each network
+  int64_t row_bytes_ = 0;              // the most of them
+  std::unique_ptr<RowMemory> packed_;  // [R]
+  SlotMemories memories_;              // [R]
 };
 
 }  // namespace neuroevo

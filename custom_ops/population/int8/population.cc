@@ -90,6 +90,11 @@ Int8Population::Int8Population(std::unique_ptr<FloatPopulation> thetas, int64_t 
   scratch_rows_ = free_scratch_.size();
 }
 
+void Int8Population::DoReplace(int32_t index) {
+  ReplacePacked(index);
+  thetas_->Replace(index, networks_[index]);
+}
+
 void Int8Population::CheckTheta(int64_t row, bool in_place) const {
   if (KeepsTheta(row) || (in_place && OriginOf(row).index() != 0)) return;
   ThrowInvalid("row ", row, " keeps no float32 weights to be read or perturbed: only rows [0, ", float_rows_,

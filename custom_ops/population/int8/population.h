@@ -46,6 +46,10 @@ class Int8Population : public Population {
   // What a row was last filled from that keeps no theta: something else, the seed of Init, or the theta of Assign.
   using Origin = std::variant<std::monostate, uint64_t, std::shared_ptr<const std::vector<float>>>;
 
+  // Of a packed row, before networks_[index] is used; throws where it does not fit.
+  virtual void ReplacePacked(int32_t index) = 0;
+
+  void DoReplace(int32_t index) override;
   void CheckTheta(int64_t row, bool in_place) const override;
   void CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const override;
   void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;

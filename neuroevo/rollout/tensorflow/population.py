@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Kind, LowRank
 from neuroevo.networks.layers import is_recurrent
 from neuroevo.rollout.tensorflow.ops import int64, load_ops, raises_native_errors
@@ -51,6 +52,10 @@ class OpPopulation:
                 networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats, rank=rank
             )
             self.dimensions: list[int] = load_ops().population_dimensions(self.handle).numpy().tolist()
+
+    def replace(self, index: int, network: str) -> None:
+        """Refuse to replace a network: the graph of a lane is made for those that there are."""
+        raise UserError('genomes have networks of their own, expected hardware.engine = "native"')
 
     @raises_native_errors
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:

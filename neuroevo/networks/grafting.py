@@ -1,0 +1,147 @@
+"""Weights that a network inherits from another one, and the cost of a network.
+
+Layers of the two networks are aligned in order, like kinds with like, so that as large a share of their weights as
+possible corresponds. A layer takes the weights that it has in common with its counterpart: of a wider layer the new
+units keep their own initial weights, of a larger convolution the border does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.networks.layers import output_shape, split_lines
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of evaluating a network.
+
+    Attributes:
+        weights: D.
+        multiply_adds: Products that one observation takes, zeros included.
+    """
+
+    weights: int
+    multiply_adds: int
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A layer with weights.
+
+    Attributes:
+        kind: "conv", "dense", "lstm", "graph" or "bias".
+        parts: Offset in theta and shape of each of its arrays. The input of a dense layer keeps its own dimensions.
+        positions: How often the weights are used for one observation.
+    """
+
+    kind: str
+    parts: tuple[tuple[int, tuple[int, ...]], ...]
+    positions: int = 1
+
+    def share(self, other: _Block) -> float:
+        """Return the share of the larger layer's weights that both have, in [0, 1]; 0 for unlike kinds and graphs."""
+        if self.kind != other.kind or self.kind == "graph" or len(self.parts[0][1]) != len(other.parts[0][1]):
+            return 0.0
+        pairs = list(zip(self.parts[0][1], other.parts[0][1], strict=True))
+        return math.prod(map(min, pairs)) / math.prod(map(max, pairs))
+
+
+def inherited(text: str, parent_text: str, parent: np.ndarray, initial: np.ndarray) -> np.ndarray:
+    """Return the weights of a network that inherits from another one.
+
+    Args:
+        text: The network.
+        parent_text: The network that it inherits from.
+        parent: Weights of that network, float32 [D'].
+        initial: Initial weights of the new network, float32 [D], which all other weights keep.
+
+    Returns:
+        float32 [D].
+    """
+    theta = initial.copy()
+    for own, other in _aligned(_blocks(text), _blocks(parent_text)):
+        for (to, shape), (origin, parent_shape) in zip(own.parts, other.parts, strict=False):
+            to_slices, from_slices = [], []
+            for axis, (new, old) in enumerate(zip(shape, parent_shape, strict=True)):
+                count, centered = min(new, old), own.kind == "conv" and len(shape) == 4 and axis < 2
+                first, before = ((new - count) // 2, (old - count) // 2) if centered else (0, 0)
+                to_slices.append(slice(first, first + count))
+                from_slices.append(slice(before, before + count))
+            values = parent[origin : origin + math.prod(parent_shape)].reshape(parent_shape)
+            theta[to : to + math.prod(shape)].reshape(shape)[tuple(to_slices)] = values[tuple(from_slices)]
+    return theta
+
+
+def cost(text: str) -> Cost:
+    """Return the cost of a network.
+
+    Args:
+        text: The network.
+    """
+    blocks = _blocks(text)
+    weights = sum(math.prod(shape) for block in blocks for _, shape in block.parts)
+    products = sum(block.positions * _products(block) for block in blocks)
+    return Cost(weights, products)
+
+
+def _products(block: _Block) -> int:
+    matrices = block.parts[:2] if block.kind == "lstm" else block.parts[:1] if block.kind != "bias" else ()
+    return sum(math.prod(shape) for _, shape in matrices)
+
+
+def _aligned(own: list[_Block], others: list[_Block]) -> list[tuple[_Block, _Block]]:
+    """Return pairs of layers, in order, whose shares have the largest sum."""
+    best = np.zeros((len(own) + 1, len(others) + 1))
+    for i, block in enumerate(own):
+        for j, other in enumerate(others):
+            share = block.share(other)
+            best[i + 1, j + 1] = max(best[i, j + 1], best[i + 1, j], best[i, j] + share if share else 0.0)
+    pairs, i, j = [], len(own), len(others)
+    while i and j:
+        share = own[i - 1].share(others[j - 1])
+        if share and best[i, j] == best[i - 1, j - 1] + share:
+            pairs.append((own[i - 1], others[j - 1]))
+            i, j = i - 1, j - 1
+        elif best[i, j] == best[i - 1, j]:
+            i -= 1
+        else:
+            j -= 1
+    return pairs[::-1]
+
+
+def _blocks(text: str) -> list[_Block]:
+    """Return the layers that have weights; a bias belongs to the conv or dense layer before it."""
+    (_, _, *dims), *lines = split_lines(text)
+    shape, offset, previous = tuple(map(int, dims)), 0, ""
+    blocks: list[_Block] = []
+    for line in lines:
+        kind, *words = line
+        shapes: list[tuple[int, ...]] = []
+        after = output_shape(line, shape)
+        if kind == "conv":
+            shapes = [(int(words[1]), int(words[2]), shape[2], int(words[0]))]
+        elif kind == "dense":
+            shapes = [(*shape, int(words[0]))]
+        elif kind == "lstm":
+            units = int(words[0])
+            shapes = [(*shape, 4, units), (units, 4, units), (4, units)]
+        elif kind == "graph":
+            shapes = [(len(words) - 3,), (int(words[0]),)]  # of edges and of biases
+        elif kind == "bias":
+            shapes = [(shape[-1],)]
+        parts = []
+        for each in shapes:
+            parts.append((offset, each))
+            offset += math.prod(each)
+        if kind == "bias" and previous in ("conv", "dense"):
+            last = blocks.pop()
+            parts = [*last.parts, *parts]
+            blocks.append(_Block(last.kind, tuple(parts), last.positions))
+        elif parts:
+            blocks.append(_Block(kind, tuple(parts), math.prod(after[:-1]) if kind == "conv" else 1))
+        previous, shape = kind, after
+    return blocks
