@@ -70,7 +70,7 @@ struct Layer {
     kCell,
     kGraph
   };
-  Kind kind;
+  Kind kind = {};
   std::array<int, 3> in;                       // height, width, channels; a flat tensor of n values is {1, 1, n}
   std::array<int, 3> out;                      // likewise
   int kernel_h = 0, kernel_w = 0, stride = 0;  // conv and pools
