@@ -36,7 +36,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import OwnNetworkLimits, Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose
-from neuroevo.core.settings import Count, CountOrZero, Positive32, settings
+from neuroevo.core.settings import Count, Positive32, settings
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 _DISABLE = 0.75  # an edge that is disabled in one of the parents
