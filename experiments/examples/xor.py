@@ -1,7 +1,7 @@
 """The exclusive or as an environment of Gymnasium, `gymnasium:experiments.examples.xor:XOR-v0`.
 
-An episode shows the four pairs of inputs, one per step. The action is the output, a number in [0, 1], and a step's reward
-is 1 minus its squared error, so that the best return is 4. No network without hidden units has a return above 3.
+An episode shows the four pairs of inputs, one per step. The action is the output, a number in [0, 1], and a step's
+reward is 1 minus its squared error, so that the best return is 4. A network without hidden units does not reach it.
 """
 
 from __future__ import annotations

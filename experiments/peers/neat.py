@@ -4,9 +4,9 @@
     python -m experiments.peers.neat [--seeds 20] [--tasks xor cartpole] [--generations 200]
 
 Both have the same population, the same episodes per genome and the same rule: XOR is solved by a sum of squared errors
-below 0.1, which puts all four outputs on their side of 0.5, CartPole by 500 steps in each of 5 episodes. neat-python has
-the settings of its own example of XOR on both tasks. All genomes of a generation count, and a run that does not solve the
-task counts all that it has evaluated.
+below 0.1, which puts all four outputs on their side of 0.5, CartPole by 500 steps in each of 5 episodes. neat-python
+has the settings of its own example of XOR on both tasks. All genomes of a generation count, and a run that does not
+solve the task counts all that it has evaluated.
 """
 
 from __future__ import annotations

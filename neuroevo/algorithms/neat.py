@@ -17,7 +17,6 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.neat_genes import (
-    Draws,
     Genes,
     GeneTable,
     Shape,
@@ -35,7 +34,7 @@ from neuroevo.core.arrays import check_array
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import OwnNetworkLimits, Weights
 from neuroevo.core.genome import Genome
-from neuroevo.core.randomness import Purpose
+from neuroevo.core.randomness import Draws, Purpose
 from neuroevo.core.settings import Count, Positive32, settings
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -123,8 +122,8 @@ class NEAT(ValidatedSearch):
     survival: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Share of each species, its fittest members, that may be parents."""
     threshold: Positive32 = 3.0
-    """Compatibility distance below which genomes are of one species: the number of edges that only one of them has (from
-    20 edges on, their share) plus weight_coefficient times the mean difference of weights."""
+    """Compatibility distance below which genomes are of one species: the number of edges that only one of them has
+    (their share from 20 edges on) plus weight_coefficient times the mean difference of weights."""
     weight_coefficient: Annotated[float, Field(ge=0)] = 0.4
     """Coefficient of the mean difference of weights in the compatibility distance."""
     stagnation: Count = 15
@@ -178,7 +177,7 @@ class NEAT(ValidatedSearch):
         )
 
     def metrics(self, before: NEATState, after: NEATState) -> dict[str, float]:
-        """Return the number of species, and the mean number of hidden nodes and enabled edges of the next population."""
+        """Return the number of species, and the mean numbers of hidden nodes and enabled edges of the next genomes."""
         assert after.members is not None and after.representatives is not None
         count = len(after.members.sizes)
         return {

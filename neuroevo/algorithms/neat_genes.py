@@ -1,8 +1,8 @@
 """Genes of NEAT: the nodes and edges of growing networks, their mutations, and the networks that they describe.
 
-The number of a node is the same in all genomes of a run: inputs come first, then outputs, then hidden nodes in the order
-in which they were first made. The pair of nodes of an edge is its innovation number. A hidden node splits an edge, and
-genomes that split the same edge get the same node.
+The number of a node is the same in all genomes of a run: inputs come first, then outputs, then hidden nodes in the
+order in which they were first made. The pair of nodes of an edge is its innovation number. A hidden node splits an
+edge, and genomes that split the same edge get the same node.
 """
 
 from __future__ import annotations
@@ -15,43 +15,11 @@ import numpy as np
 
 from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.genome import Center, Genome
-from neuroevo.core.randomness import draw_uniforms
+from neuroevo.core.randomness import Draws
 from neuroevo.networks.layers import output_size, split_lines, take_apart
 
 _TRIES = 20  # to find two nodes without an edge between them
 _SMALL = 20  # genomes with fewer edges count differing edges, not their share
-
-
-class Draws:
-    """Random numbers of one purpose, each used once.
-
-    Args:
-        key: Seed, generation and purpose.
-    """
-
-    def __init__(self, *key: int):
-        self._key, self._used, self._drawn = key, 0, np.zeros(0)
-
-    def uniforms(self, count: int) -> np.ndarray:
-        """Return float64 [count] in [0, 1)."""
-        end = self._used + count
-        if end > len(self._drawn):
-            self._drawn = draw_uniforms(2 * end + 1024, *self._key)
-        self._used = end
-        return self._drawn[end - count : end]
-
-    def chance(self, probability: float) -> bool:
-        """Return True with this probability."""
-        return bool(self.uniforms(1)[0] < probability)
-
-    def index(self, bound: int) -> int:
-        """Return an integer in [0, bound)."""
-        return int(self.uniforms(1)[0] * bound)
-
-    def noise(self, count: int) -> np.ndarray:
-        """Return float64 [count] with mean 0 and deviation 1: sums of four uniforms, the same bits on every machine."""
-        a, b, c, d = self.uniforms(4 * count).reshape(4, count)
-        return np.sqrt(3.0) * ((a + b) + (c + d) - 2)
 
 
 @dataclass(frozen=True)

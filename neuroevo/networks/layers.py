@@ -150,10 +150,10 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             layer = replace(layer, kernel=kernel, recurrent_kernel=recurrent, bias=take(4 * units))
             layer = replace(layer, deviation=_deviation(words[1], inputs + units))
         elif kind == "graph":
-            units, outputs, std, *edges = words
-            kernel, bias = take(len(edges)), take(int(units))
-            layer = replace(layer, kernel=kernel, bias=bias, deviation=np.float32(std), outputs=int(outputs))
-            pairs = [[int(node) for node in edge.split(">")] for edge in edges]
+            edges = [edge.split(">") for edge in words[3:]]
+            kernel, bias = take(len(edges)), take(int(words[0]))
+            layer = replace(layer, kernel=kernel, bias=bias, deviation=np.float32(words[2]), outputs=int(words[1]))
+            pairs = [[int(start), int(end)] for start, end in edges]
             layer = replace(layer, edges=np.array(pairs, np.int64).reshape(-1, 2))
         elif kind == "leaky_relu":
             layer = replace(layer, slope=float(words[0]))
