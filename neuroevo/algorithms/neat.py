@@ -1,8 +1,10 @@
-"""NEAT: neuroevolution of augmenting topologies (Stanley and Miikkulainen 2002, doi 10.1162/106365602320169811).
+"""NEAT: neuroevolution of augmenting topologies.
 
-Networks start with each input connected to each output, and grow by mutations that add edges and nodes. Genomes are
-crossed gene by gene. Species, groups of similar genomes, share the offspring by their mean fitness, so that a new
-topology competes with similar ones first. A member is a graph layer with a network text of its own.
+Stanley and Miikkulainen 2002, "Evolving neural networks through augmenting topologies"
+(https://doi.org/10.1162/106365602320169811). Networks start with each input connected to each output, and grow by
+mutations that add edges and nodes. Genomes are crossed gene by gene. Species, groups of similar genomes, share the
+offspring by their mean fitness, so that a new topology competes with similar ones first. A member is a graph layer with
+a network text of its own.
 """
 
 from __future__ import annotations
@@ -66,10 +68,12 @@ class NEATState(ValidatedState):
     def check_state(self) -> None:
         """Check shapes. ValueError: genes are missing, or an array does not fit the number of species."""
         super().check_state()
-        arrays = (self.members, self.representatives, self.best, self.improved, self.splits)
+        known = [
+            getattr(self, name) is not None for name in ("members", "representatives", "best", "improved", "splits")
+        ]
+        if any(known) != all(known) or (self.generation and not all(known)):
+            raise ValueError(f"genes are missing after {self.generation} generations")
         if self.best is None or self.improved is None or self.representatives is None or self.splits is None:
-            if self.generation or any(each is not None for each in arrays):
-                raise ValueError(f"genes are missing after {self.generation} generations")
             return
         check_array("best", self.best, [len(self.representatives.sizes)], np.float64)
         check_array("improved", self.improved, [len(self.best)], np.int64)

@@ -8,7 +8,7 @@ edge, and genomes that split the same edge get the same node.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -275,8 +275,9 @@ def expressed(genes: Genes, shape: Shape) -> Genome:
     for (start, end), weight in zip(genes.edges[genes.enabled].tolist(), genes.weights[genes.enabled], strict=True):
         incoming[end].append((start, weight))
     outputs = range(shape.inputs, shape.inputs + shape.outputs)
-    order = [node for node in _topological(outputs, incoming) if node >= outputs.stop]
-    units = [*order, *outputs]
+    depths = _depths(outputs, incoming)
+    hidden = sorted((node for node in depths if node >= outputs.stop), key=lambda node: (depths[node], node))
+    units = [*hidden, *outputs]
     places = {node: shape.inputs + place for place, node in enumerate(units)} | {i: i for i in range(shape.inputs)}
     biases = dict(zip([*outputs, *genes.nodes.tolist()], genes.biases, strict=True))
     words, theta = [], []
@@ -289,19 +290,23 @@ def expressed(genes: Genes, shape: Shape) -> Genome:
     return Genome(Center(np.array(theta, np.float32)), network=text + ("; tanh" if shape.bounded else ""))
 
 
-def _topological(outputs: Sequence[int], incoming: dict[int, list[tuple[int, float]]]) -> Iterator[int]:
-    """Yield the nodes from which an output is reached, each after those that it depends on."""
-    done: set[int] = set()
-    for output in outputs:
-        stack = [(output, False)]
-        while stack:
-            node, expanded = stack.pop()
-            if expanded:
-                yield node
-            elif node not in done:
-                done.add(node)
-                stack.append((node, True))
-                stack.extend((start, False) for start, _ in incoming.get(node, []))
+def _depths(outputs: Sequence[int], incoming: dict[int, list[tuple[int, float]]]) -> dict[int, int]:
+    """Return the longest way to each node from which an output is reached. ValueError: there is a cycle."""
+    depths: dict[int, int] = {}
+    opened: set[int] = set()
+    stack = [(output, False) for output in outputs]
+    while stack:
+        node, expanded = stack.pop()
+        starts = [start for start, _ in incoming.get(node, [])]
+        if expanded:
+            depths[node] = 1 + max((depths[start] for start in starts), default=-1)
+        elif node not in depths:
+            if node in opened:
+                raise ValueError(f"the genes have a cycle through node {node}")
+            opened.add(node)
+            stack.append((node, True))
+            stack.extend((start, False) for start in starts)
+    return depths
 
 
 def _reachable(start: int, following: dict[int, list[int]]) -> set[int]:
