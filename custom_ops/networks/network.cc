@@ -2,30 +2,22 @@
 #include "networks/network.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "core/error.h"
-#include "core/text.h"
+#include "networks/graph_layer.h"
+#include "networks/layer_words.h"
 
 namespace neuroevo {
 
 namespace {
 
-// Far beyond any network that evolves, and small enough that no product below overflows.
-constexpr int64_t kMaxValues = int64_t{1} << 28;   // per observation or activation
-constexpr int64_t kMaxWeights = int64_t{1} << 32;  // per network
-
 // Layers of one word.
 constexpr std::pair<const char*, Layer::Kind> kPlain[] = {
     {"relu", Layer::Kind::kRelu}, {"tanh", Layer::Kind::kTanh}, {"silu", Layer::Kind::kSilu},
     {"gelu", Layer::Kind::kGelu}, {"vbn", Layer::Kind::kVbn},   {"layer_norm", Layer::Kind::kLayerNorm}};
-
-constexpr char kKnown[] =
-    "conv, dense, bias, relu, tanh, silu, gelu, leaky_relu, max_pool, avg_pool, layer_norm, vbn or lstm";
 
 std::vector<std::string> SplitLayers(const std::string& text) {
   std::vector<std::string> parts;
@@ -40,57 +32,6 @@ std::vector<std::string> SplitLayers(const std::string& text) {
   return parts;
 }
 
-// The words of one layer, with its place for error messages.
-class Words {
- public:
-  Words(int index, const std::string& text) : index_(index) {
-    for (std::string& word : SplitWords(text)) {
-      text_ += (text_.empty() ? "" : " ") + word;
-      words_.push_back(std::move(word));
-    }
-    if (words_.empty()) Throw("is empty, expected input, ", kKnown);
-  }
-
-  size_t size() const { return words_.size(); }
-  const std::string& operator[](size_t i) const { return words_[i]; }
-
-  template <class... Parts>
-  [[noreturn]] void Throw(const Parts&... parts) const {
-    ThrowInvalid("network layer ", index_, " '", text_, "': ", parts...);
-  }
-
-  void Expect(size_t size, const char* form) const {
-    if (words_.size() != size) Throw("has ", words_.size(), " words, expected ", size, ": ", form);
-  }
-
-  int Positive(size_t i, const char* what) const {
-    const std::string& word = words_[i];
-    int value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || value < 1 || value > kMaxValues) {
-      Throw(what, " is '", word, "', expected an integer in [1, ", kMaxValues, "]");
-    }
-    return value;
-  }
-
-  double Deviation(size_t i) const { return Number(i, "the initial standard deviation"); }
-
-  double Number(size_t i, const char* what) const {
-    const std::string& word = words_[i];
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0 || value > 1e6) {
-      Throw(what, " is '", word, "', expected a number in [0, 1e6]");
-    }
-    return value;
-  }
-
- private:
-  int index_;
-  std::string text_;
-  std::vector<std::string> words_;
-};
-
 struct Padding {
   int out, before;
 };
@@ -104,7 +45,7 @@ Padding Pad(bool same, int in, int kernel, int stride) {
 }
 
 // The words from `first` on: KH KW STRIDE same|valid, of a layer with that many output channels.
-void ParseWindows(const Words& words, size_t first, bool image, int channels, Layer* layer) {
+void ParseWindows(const LayerWords& words, size_t first, bool image, int channels, Layer* layer) {
   if (!image) words.Throw("needs an input of height, width and channels, found a flat vector");
   layer->kernel_h = words.Positive(first, "the kernel's height");
   layer->kernel_w = words.Positive(first + 1, "the kernel's width");
@@ -130,7 +71,7 @@ void ParseWindows(const Words& words, size_t first, bool image, int channels, La
   }
 }
 
-void ParseConv(const Words& words, bool image, Layer* layer) {
+void ParseConv(const LayerWords& words, bool image, Layer* layer) {
   words.Expect(7, "conv FILTERS KH KW STRIDE same|valid STD");
   layer->kind = Layer::Kind::kConv;
   const int filters = words.Positive(1, "the number of filters");
@@ -141,14 +82,14 @@ void ParseConv(const Words& words, bool image, Layer* layer) {
   layer->init_scale = static_cast<float>(words.Deviation(6) / std::sqrt(fan_in));
 }
 
-void ParsePool(const Words& words, bool image, Layer* layer) {
+void ParsePool(const LayerWords& words, bool image, Layer* layer) {
   words.Expect(5, "max_pool|avg_pool KH KW STRIDE same|valid");
   layer->kind = words[0] == "max_pool" ? Layer::Kind::kMaxPool : Layer::Kind::kAvgPool;
   ParseWindows(words, 1, image, layer->in[2], layer);
 }
 
 // units: of the layer; STD is the third word.
-void MakeDense(const Words& words, int units, Layer* layer) {
+void MakeDense(const LayerWords& words, int units, Layer* layer) {
   layer->kind = Layer::Kind::kDense;
   const int64_t fan_in = ValuesOf(layer->in);
   layer->out = {1, 1, units};
@@ -158,7 +99,7 @@ void MakeDense(const Words& words, int units, Layer* layer) {
 }
 
 // The layers of an lstm whose input has this shape; all but their places in theta and in a state.
-std::vector<Layer> ParseLstm(const Words& words, const std::array<int, 3>& in) {
+std::vector<Layer> ParseLstm(const LayerWords& words, const std::array<int, 3>& in) {
   words.Expect(3, "lstm UNITS STD");
   const int units = words.Positive(1, "the number of units");
   const int64_t joined = ValuesOf(in) + units, gates = int64_t{4} * units;
@@ -197,6 +138,8 @@ const char* NameOf(Layer::Kind kind) {
       return "max_pool";
     case Layer::Kind::kAvgPool:
       return "avg_pool";
+    case Layer::Kind::kGraph:
+      return "graph";
     default:
       return "lstm";
   }
@@ -207,7 +150,7 @@ Network Network::Parse(const std::string& text) {
   network.text_ = text;
   const std::vector<std::string> parts = SplitLayers(text);
 
-  const Words input(0, parts[0]);
+  const LayerWords input(0, parts[0]);
   if (input[0] != "input") input.Throw("expected input uint8|float32 DIM... as the first layer");
   if (input.size() < 3) input.Throw("has ", input.size(), " words, expected at least 3: input uint8|float32 DIM...");
   if (input[1] != "uint8" && input[1] != "float32") {
@@ -227,7 +170,7 @@ Network Network::Parse(const std::string& text) {
   std::array<int, 3> shape = {1, static_cast<int>(size / dims.back()), dims.back()};
   if (image) shape = {dims[0], dims[1], dims[2]};
   for (size_t i = 1; i < parts.size(); ++i) {
-    const Words words(static_cast<int>(i), parts[i]);
+    const LayerWords words(static_cast<int>(i), parts[i]);
     const std::string& name = words[0];
     const auto plain =
         std::find_if(std::begin(kPlain), std::end(kPlain), [&](auto& each) { return each.first == name; });
@@ -240,6 +183,9 @@ Network Network::Parse(const std::string& text) {
     } else if (name == "dense") {
       words.Expect(3, "dense UNITS STD");
       MakeDense(words, words.Positive(1, "the number of units"), &layer);
+      image = false;
+    } else if (name == "graph") {
+      ParseGraph(words, &layer);
       image = false;
     } else if (name == "bias") {
       words.Expect(1, "bias");
@@ -258,7 +204,7 @@ Network Network::Parse(const std::string& text) {
     } else if (name == "input") {
       words.Throw("input may only be the first layer");
     } else if (name != "lstm") {
-      words.Throw("'", name, "' is not a layer, expected ", kKnown);
+      words.Throw("'", name, "' is not a layer, expected ", kLayerNames);
     }
     std::vector<Layer> made = {layer};
     if (name == "lstm") {
@@ -276,7 +222,7 @@ Network Network::Parse(const std::string& text) {
     shape = made.back().out;
   }
   if (network.dimension_ == 0) {
-    ThrowInvalid("network '", text, "' has no weights, expected a conv, dense, bias or lstm layer");
+    ThrowInvalid("network '", text, "' has no weights, expected a conv, dense, bias, lstm or graph layer");
   }
   network.output_size_ = static_cast<int>(ValuesOf(shape));
   network.row_size_ = network.dimension_;

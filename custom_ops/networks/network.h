@@ -11,6 +11,7 @@
 //          layer_norm                          over the channels (last dimension) of each position, with no weights
 //          vbn                                 virtual batch normalization (Salimans et al. 2016), with no weights
 //          lstm UNITS STD                      a recurrent cell (Hochreiter and Schmidhuber 1997, with a forget gate)
+//          graph UNITS OUTPUTS STD FROM>TO...  flattens its input; units that are connected edge by edge
 // theta is the concatenation of the layers' weights in list order, each row-major: float32, length D.
 //
 // vbn turns the values x of channel c (last dimension) into (x - mean_c) / sqrt(variance_c + 1e-3), with mean and
@@ -23,6 +24,14 @@
 // bias, of the gates i, f, g and o in this order; and cell: c' = sigmoid(f) c + sigmoid(i) tanh(g) and the output
 // h' = sigmoid(o) tanh(c'). No vbn may follow it, as the reference batch has no order. A state of the network holds, of
 // each lstm in list order, h, then c.
+//
+// graph has nodes: n inputs, with the numbers 0 to n - 1, and UNITS units, the last OUTPUTS of which are the outputs.
+// An edge goes from an input or a unit that is not an output to a unit of a higher number. Edges are listed in
+// ascending order of (TO, FROM), each once. The sum of a unit starts at its bias and adds weight * value(FROM) by one
+// fused multiply-add for each of its edges, in list order; zeros are not left out. The value of a unit is the tanh of
+// its sum, that of an output the sum itself: saturated outputs would be equal where the greatest one is an action, and
+// a tanh layer can follow where an action is a vector. Weights: one per edge, then one bias per unit, all with an
+// initial standard deviation of STD, whatever the number of a unit's edges is. To low_rank.h they are like biases.
 #ifndef NEUROEVO_NETWORKS_NETWORK_H_
 #define NEUROEVO_NETWORKS_NETWORK_H_
 
@@ -37,6 +46,11 @@ namespace neuroevo {
 
 // Of a tensor of that height, width and channels.
 inline int64_t ValuesOf(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
+
+// An edge of a graph layer, between two of its nodes.
+struct Edge {
+  int from, to;
+};
 
 struct Layer {
   enum class Kind {
@@ -53,21 +67,24 @@ struct Layer {
     kAvgPool,
     kLayerNorm,
     kRecall,
-    kCell
+    kCell,
+    kGraph
   };
-  Kind kind;
+  Kind kind = {};
   std::array<int, 3> in;                       // height, width, channels; a flat tensor of n values is {1, 1, n}
   std::array<int, 3> out;                      // likewise
   int kernel_h = 0, kernel_w = 0, stride = 0;  // conv and pools
   int pad_top = 0, pad_left = 0;               // likewise: positions outside the image before its first row and column
   float slope = 0;                             // leaky_relu: of negative values
-  float init_scale = 0;                        // conv, dense: std / sqrt(fan_in); bias: 0
+  float init_scale = 0;                        // conv, dense: std / sqrt(fan_in); graph: std; bias: 0
   int64_t offset = 0;                          // of the layer's weights in theta
   int64_t weights = 0;                         // how many
   int64_t statistics = 0;                      // vbn: where its means, then its factors are in a row
   int64_t state = 0;                           // recall, cell: where h, then c of the cell are in a state
   int rank = 0;                                // of a member's conv or dense layer (low_rank.h); 0: it is a matrix
   int64_t factors = 0;                         // with a rank: where A, then B are in the member
+  int units = 0;                               // graph: outputs included
+  std::vector<Edge> edges;                     // graph
 
   // conv, dense: the products of a sum; the weights are a matrix [inputs, out[2]].
   int64_t inputs() const { return weights / out[2]; }

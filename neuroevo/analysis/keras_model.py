@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroevo.analysis.exported_network import Exported
+from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import CLIP, Normalizer
 from neuroevo.networks.layers import Layer
 
@@ -20,7 +21,7 @@ def to_keras(network: Exported) -> keras.Model:
     """Builds the network as a Keras model of built-in layers; imports TensorFlow.
 
     Raises:
-        UserError: The network has vbn layers whose statistics are not known.
+        UserError: The network has a graph layer, or vbn layers whose statistics are not known.
     """
     from neuroevo.rollout.tensorflow_import import load_tensorflow
 
@@ -28,6 +29,8 @@ def to_keras(network: Exported) -> keras.Model:
     import keras
 
     parts = network.layers
+    if any(layer.kind == "graph" for layer in parts.layers):
+        raise UserError(f"{network.name} has a graph layer, which Keras does not have, expected the format npz")
     x = inputs = keras.Input(parts.shape, dtype=network.observations or parts.dtype, name="observation")
     if parts.dtype == "uint8":
         x = keras.layers.Rescaling(1 / 255, name="rescaling")(x)

@@ -5,7 +5,8 @@ savedmodel   a folder for tf.saved_model.load, serving engines and converters; s
 npz          arrays for numpy.load:
              - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; an lstm layer has `lstm_1.recurrent_kernel`
                too, with the gates i, f, g and o side by side; a vbn layer, which computes (x - mean) * factor, has
-               `vbn_1.mean` and `vbn_1.factor`
+               `vbn_1.mean` and `vbn_1.factor`; a graph layer (NEAT), which only this format takes, has `graph_1.edges`,
+               int64 [E, 2], the numbers of the nodes that each edge starts and ends at
              - as text: `network` (the layer list, see custom_ops/networks/network.h), `dtype`, `genome` (JSON), `env`
              - for a run in int8 also the weights that it played with: `conv_1.kernel_int8` and `conv_1.exponent`
                (k of custom_ops/networks/int8)
@@ -52,7 +53,7 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     arrays = {
         f"{layer.name}.{what}": array
         for layer in network.layers.layers
-        for what in ("kernel", "recurrent_kernel", "bias", "mean", "factor")
+        for what in ("kernel", "recurrent_kernel", "bias", "mean", "factor", "edges")
         if (array := getattr(layer, what)) is not None
     }
     if network.dtype == "int8":

@@ -125,6 +125,8 @@ def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.nda
     parts: list[np.ndarray] = []
     sees_inputs = True  # the layer's inputs are the observation's numbers
     for layer in take_apart(text, theta).layers:
+        if sees_inputs and layer.kind == "graph":
+            raise UserError("the network's first layer is a graph, expected one that weighs all of its inputs")
         if sees_inputs and layer.kind == "layer_norm":
             raise UserError("the network's first layer normalizes what it observes, expected one that weighs it")
         for weights in (layer.kernel, layer.recurrent_kernel, layer.bias):

@@ -76,6 +76,40 @@ def draw_uniforms(count: int, seed: int, generation: int, purpose: int) -> np.nd
     return (raw(count, seed, generation, purpose) >> np.uint64(11)) * 2.0**-53
 
 
+class Draws:
+    """Random numbers of one purpose in order, where it depends on them how many are needed.
+
+    Args:
+        seed: The run's seed.
+        generation: Number of the generation.
+        purpose: A Purpose, or an integer of at least 1000.
+    """
+
+    def __init__(self, seed: int, generation: int, purpose: int):
+        self._key, self._used, self._drawn = (seed, generation, purpose), 0, np.zeros(0)
+
+    def uniforms(self, count: int) -> np.ndarray:
+        """Return float64 [count] in [0, 1)."""
+        end = self._used + count
+        if end > len(self._drawn):
+            self._drawn = draw_uniforms(2 * end + 1024, *self._key)
+        self._used = end
+        return self._drawn[end - count : end]
+
+    def chance(self, probability: float) -> bool:
+        """Return True with this probability."""
+        return bool(self.uniforms(1)[0] < probability)
+
+    def index(self, bound: int) -> int:
+        """Return an integer in [0, bound)."""
+        return int(self.uniforms(1)[0] * bound)
+
+    def noise(self, count: int) -> np.ndarray:
+        """Return float64 [count] with mean 0 and deviation 1: sums of four uniforms, the same bits on every machine."""
+        a, b, c, d = self.uniforms(4 * count).reshape(4, count)
+        return np.sqrt(3.0) * ((a + b) + (c + d) - 2)
+
+
 def held_out_seeds(count: int) -> list[int]:
     """Return `count` episode seeds for comparing networks, the same for every run; no training run uses them."""
     return draw_seeds(count, 0, 0, Purpose.HELD_OUT_EPISODES)

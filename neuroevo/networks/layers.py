@@ -15,15 +15,18 @@ class Layer:
 
     Attributes:
         name: The kind and a number from 1, counted separately for each kind, such as "conv_1".
-        kind: "conv", "dense", "lstm", "max_pool", "avg_pool", "layer_norm", "vbn", "bias", or an activation: "relu",
-            "tanh", "silu", "gelu" or "leaky_relu".
+        kind: "conv", "dense", "lstm", "graph", "max_pool", "avg_pool", "layer_norm", "vbn", "bias", or an activation:
+            "relu", "tanh", "silu", "gelu" or "leaky_relu".
         kernel: Of a conv layer float32 [height, width, channels, filters], of a dense layer, which flattens its input,
             float32 [inputs, units], of an lstm layer, which does so too, float32 [inputs, 4 * units] of its gates i, f,
-            g and o; otherwise None.
+            g and o, of a graph layer float32 [edges]; otherwise None.
         recurrent_kernel: Of an lstm layer, float32 [units, 4 * units]; otherwise None.
-        bias: float32 [channels], added to the output of the kernel. A layer of kind "bias" has no kernel: it is one
-            that does not follow a conv or dense layer.
-        deviation: Of a kernel's initial weights, float32: their noise is multiplied by it; that of biases by 0.
+        bias: float32 [channels], or [units] of a graph layer, added to the output of the kernel. A layer of kind "bias"
+            has no kernel: it is one that does not follow a conv or dense layer.
+        deviation: Of a kernel's initial weights, float32: their noise is multiplied by it; that of biases by 0, except
+            for those of a graph layer, which are initialized as its kernel is.
+        edges: Nodes that each edge of a graph layer starts and ends at, int64 [edges, 2]; None for other kinds.
+        outputs: Number of outputs of a graph layer, its last units; 0 for other kinds.
         window: Height and width of a pool's windows.
         stride: Stride of a conv layer or a pool.
         padding: Padding of a conv layer or a pool, "same" or "valid".
@@ -38,6 +41,8 @@ class Layer:
     recurrent_kernel: np.ndarray | None = None
     bias: np.ndarray | None = None
     deviation: np.float32 = np.float32(0)
+    edges: np.ndarray | None = None
+    outputs: int = 0
     window: tuple[int, int] = (1, 1)
     stride: int = 1
     padding: str = "valid"
@@ -144,6 +149,12 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             kernel, recurrent = np.split(take(inputs + units, 4 * units), [inputs])
             layer = replace(layer, kernel=kernel, recurrent_kernel=recurrent, bias=take(4 * units))
             layer = replace(layer, deviation=_deviation(words[1], inputs + units))
+        elif kind == "graph":
+            edges = [edge.split(">") for edge in words[3:]]
+            kernel, bias = take(len(edges)), take(int(words[0]))
+            layer = replace(layer, kernel=kernel, bias=bias, deviation=np.float32(words[2]), outputs=int(words[1]))
+            pairs = [[int(start), int(end)] for start, end in edges]
+            layer = replace(layer, edges=np.array(pairs, np.int64).reshape(-1, 2))
         elif kind == "leaky_relu":
             layer = replace(layer, slope=float(words[0]))
         elif kind == "bias":
@@ -175,6 +186,8 @@ def output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
     kind, *words = line
     if kind in ("dense", "lstm"):
         return (int(words[0]),)
+    if kind == "graph":
+        return (int(words[1]),)
     if kind not in ("conv", "max_pool", "avg_pool"):
         return shape
     height, width, stride = map(int, words[-5:-2] if kind == "conv" else words[:3])

@@ -11,6 +11,7 @@ import numpy as np
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+from neuroevo.networks.layers import take_apart
 
 PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
@@ -35,11 +36,26 @@ def theta(genome: Genome) -> np.ndarray:
         assert genome.parent is not None
         seed, scale, kind = genome.mutation
         return theta(genome.parent) + scale * low_rank_noise(seed, kind.rank)
+    if isinstance(genome.network, str):
+        return outputs_of(genome)
     base = genome.root.vector.astype(np.float64) if isinstance(genome.root, Center) else 0.1 * noise(genome.root)
     spreads = [
         kind.spread.vector.astype(np.float64) if isinstance(kind, Scaled) else 1.0 for _, _, kind in genome.mutations
     ]
     return base + sum(s * scale * noise(seed) for s, (seed, scale, _) in zip(spreads, genome.mutations, strict=True))
+
+
+def outputs_of(genome: Genome) -> np.ndarray:
+    """float64 [8]: what a graph makes of the input 1, which a genome with such a network is judged by."""
+    assert isinstance(genome.network, str) and isinstance(genome.root, Center)
+    (layer,) = take_apart(genome.network, genome.root.vector).layers
+    assert layer.edges is not None and layer.kernel is not None and layer.bias is not None
+    values = np.ones(1)
+    for unit, bias in enumerate(layer.bias.astype(np.float64)):
+        into = layer.edges[:, 1] == len(values)
+        total = bias + np.sum(layer.kernel[into] * values[layer.edges[into, 0]])
+        values = np.append(values, total if unit >= len(layer.bias) - layer.outputs else np.tanh(total))
+    return values[-layer.outputs :]
 
 
 class ToyWeights:
@@ -51,6 +67,9 @@ class ToyWeights:
         return TARGET.size
 
     def theta(self, genome: Genome) -> np.ndarray:
+        if isinstance(genome.network, str):
+            assert isinstance(genome.root, Center)
+            return genome.root.vector
         return theta(genome).astype(np.float32)
 
     def noise_sum(

@@ -106,6 +106,21 @@ void Dense(const Layer& layer, const RowWeights& row, const std::vector<float>& 
   AddFactors(layer, row, in, out);
 }
 
+void Graph(const Layer& layer, const float* weights, const std::vector<float>& in, float* out) {
+  const float* biases = weights + layer.edges.size();
+  const int outputs = layer.out[2];
+  std::vector<float> nodes = in;
+  size_t next = 0;
+  for (int unit = 0; unit < layer.units; ++unit) {
+    float sum = biases[unit];
+    for (; next < layer.edges.size() && layer.edges[next].to == static_cast<int>(nodes.size()); ++next) {
+      sum = Fma(weights[next], nodes[layer.edges[next].from], sum);
+    }
+    nodes.push_back(unit < layer.units - outputs ? Tanh(sum) : sum);
+  }
+  std::copy(nodes.end() - outputs, nodes.end(), out);
+}
+
 // The means and factors of a vbn layer whose inputs are batch; see networks/vbn.h for the order of the sums.
 void MeansAndFactors(int channels, const std::vector<std::vector<float>>& batch, float* means, float* factors) {
   const int64_t count = static_cast<int64_t>(batch.size() * batch[0].size() / channels);
@@ -242,6 +257,9 @@ class ReferencePopulation : public HostPopulation {
         std::copy_n(h, channels, next.begin());
         break;
       }
+      case Layer::Kind::kGraph:
+        Graph(layer, weights, values, next.data());
+        break;
     }
     return next;
   }

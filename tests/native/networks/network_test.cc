@@ -92,6 +92,22 @@ TEST(AnLstmIsThreeLayersAndHasAState) {
   CHECK_EQ(layers[11].state, 12);
 }
 
+TEST(AGraphHasAWeightForEachEdgeAndABiasForEachUnit) {
+  const Network network = Network::Parse("input float32 2 2; dense 3 1; graph 4 2 0.5 0>3 2>3 1>4 3>4 0>5 4>6; tanh");
+  const Layer& graph = network.layers()[1];
+  CHECK(graph.kind == Layer::Kind::kGraph);
+  CHECK((graph.in == std::array<int, 3>{1, 1, 3}) && (graph.out == std::array<int, 3>{1, 1, 2}));
+  CHECK_EQ(graph.offset, 4 * 3);
+  CHECK_EQ(graph.weights, 6 + 4);
+  CHECK_EQ(graph.init_scale, 0.5f);
+  CHECK_EQ(graph.units, 4);
+  CHECK_EQ(graph.edges.size(), size_t{6});
+  CHECK(graph.edges[3].from == 3 && graph.edges[3].to == 4);
+  CHECK_EQ(network.output_size(), 2);
+  CHECK(!network.recurrent());
+  CHECK_EQ(Network::Parse("input uint8 3; graph 2 2 1").dimension(), 2);  // biases alone
+}
+
 TEST(PoolsHaveNoWeights) {
   CheckConv("input uint8 7 10 3; max_pool 3 2 2 same; bias", 4, 5, 1, 0);
   CheckConv("input uint8 7 10 3; avg_pool 3 2 2 valid; bias", 3, 5, 0, 0);
@@ -151,6 +167,24 @@ TEST(Errors) {
   CHECK_THROWS(parse("input uint8 3; lstm 0 1; dense 1 1"), "the number of units is '0'");
   CHECK_THROWS(parse("input uint8 3; lstm 4 1; vbn; dense 1 1"), "layer 2 'vbn': may not follow lstm");
   CHECK_THROWS(parse("input uint8 3; lstm 268435456 1"), "is too large: an activation may have 268435456 values");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1"), "has 3 words, expected at least 4: graph UNITS OUTPUTS STD FROM>TO");
+  CHECK_THROWS(parse("input uint8 3; graph 0 1 1"), "the number of units is '0'");
+  CHECK_THROWS(parse("input uint8 3; graph 2 3 1"), "the number of outputs is 3, expected at most its 2 units");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 -1"), "the initial standard deviation is '-1'");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0-3"), "an edge is '0-3', expected FROM>TO");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>3x"), "an edge is '0>3x', expected FROM>TO");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 >3"), "an edge is '>3', expected FROM>TO");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>99999999999"), "an edge is '0>99999999999', expected FROM>TO");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 -1>3"), "the edge -1>3 starts at node -1, expected one in [0, 4)");
+  CHECK_THROWS(parse("input uint8 3; graph 3 2 1 4>5"), "the edge 4>5 starts at node 4, expected one in [0, 4)");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>2"), "the edge 0>2 ends at node 2, expected one in [3, 5)");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>5"), "the edge 0>5 ends at node 5, expected one in [3, 5)");
+  CHECK_THROWS(parse("input uint8 3; graph 3 1 1 4>3"), "the edge 4>3 goes back");
+  CHECK_THROWS(parse("input uint8 3; graph 3 1 1 3>3"), "the edge 3>3 goes back");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>3 0>3"), "the edge 0>3 follows 0>3, expected each edge once");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 1>3 0>3"), "the edge 0>3 follows 1>3");
+  CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>4 0>3"), "the edge 0>3 follows 0>4");
+  CHECK_THROWS(parse("input uint8 3; graph 268435456 1 1"), "is too large: an activation may have 268435456 values");
   CHECK_THROWS(parse("input uint8 9 9; conv 1 2 2 1 same 1"), "needs an input of height, width and channels");
   CHECK_THROWS(parse("input uint8 9 9 1; dense 4 1; conv 1 2 2 1 same 1"), "layer 2 'conv 1 2 2 1 same 1': needs");
   CHECK_THROWS(parse("input uint8 9 9 1; conv 1 2 2 1 sme 1"), "padding is 'sme', expected same or valid");

@@ -105,9 +105,9 @@ inline std::vector<float> Outputs(const Player& player, const std::vector<int64_
 }
 
 // A random network, some rows of weights and some members: all ways must give the bits of the first.
-inline void CheckNetwork(uint64_t seed, const std::vector<Way>& ways) {
+inline void CheckNetwork(uint64_t seed, const std::vector<Way>& ways, std::string (*make)(Random*) = RandomNetwork) {
   Random random(seed);
-  const std::string text = RandomNetwork(&random);
+  const std::string text = make(&random);
   const int rank = 1 + static_cast<int>(random.Below(3));
   std::vector<Player> players;
   for (const Way& way : ways) {

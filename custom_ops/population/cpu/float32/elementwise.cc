@@ -61,6 +61,7 @@ void Apply(const Layer& layer, const float* row, int64_t n, float* values) {
     case Layer::Kind::kAvgPool:
     case Layer::Kind::kRecall:
     case Layer::Kind::kCell:
+    case Layer::Kind::kGraph:
       break;  // steps of their own
   }
 }

@@ -74,6 +74,12 @@ void CpuPool(const Layer& layer, const float* in, int64_t in_pitch, float* out, 
 // The cell of an lstm: gates [4 * units], state h [units], then c [units]; out: h.
 void CpuCell(int units, const float* gates, float* state, float* out);
 
+// A graph layer. Inputs in[s * in_stride], of all slots, through the same weights to out[s * out_stride]; memory: room
+// for GraphMemorySize(layer) floats, aligned to cache lines.
+void CpuGraph(const Layer& layer, const float* weights, int slots, const float* in, int64_t in_stride, float* out,
+              int64_t out_stride, float* memory);
+int64_t GraphMemorySize(const Layer& layer);
+
 constexpr int kMaxDenseSlots = 32;
 
 // Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];

@@ -25,10 +25,12 @@ struct Scratches {
   std::vector<int64_t> places;
   ConvScratch conv;
   Scratch<int32_t> dense_list;
+  Scratch<float> graph;
 };
 
 bool Flattens(const Layer& layer) {
-  return layer.kind == Layer::Kind::kDense || layer.kind == Layer::Kind::kRecall || layer.kind == Layer::Kind::kCell;
+  return layer.kind == Layer::Kind::kDense || layer.kind == Layer::Kind::kRecall || layer.kind == Layer::Kind::kCell ||
+         layer.kind == Layer::Kind::kGraph;
 }
 
 }  // namespace
@@ -174,6 +176,17 @@ struct CpuPlan::Layers {
       for (int s = 0; s < slots; ++s) {
         float* recalled = std::copy_n(in.Of(s), inputs, out.Of(s));
         std::copy_n(states[s] + step.layer.state, units - inputs, recalled);
+      }
+    } else if (step.layer.kind == Layer::Kind::kGraph) {
+      float* memory = scratches->graph.Get(GraphMemorySize(step.layer));
+      const auto run = [&](int first, int count) {  // slots with the same weights: one member, or all of a row
+        CpuGraph(step.layer, weights[first].own + step.layer.offset, count, in.Of(first), in.stride, out.Of(first),
+                 out.stride, memory);
+      };
+      for (int first = 0, s = 1; s <= slots; ++s) {
+        if (s < slots && weights[s].own == weights[first].own) continue;
+        run(first, s - first);
+        first = s;
       }
     } else {
       for (int s = 0; s < slots; ++s) CpuCell(units, in.Of(s), states[s] + step.layer.state, out.Of(s));

@@ -36,7 +36,7 @@ class CpuPlan {
   bool convolves() const { return frames_.size() > 1; }
 
  private:
-  // A convolution, pool, dense layer, recall or cell and what follows it.
+  // A convolution, pool, dense layer, recall, cell or graph and what follows it.
   struct Step {
     const Layer& layer;
     const Layer *vbn, *bias;         // part of a convolution or dense layer, or null

@@ -1,4 +1,5 @@
 // Which layers of a network become one step of the GPU.
+#include "core/error.h"
 #include "population/cuda/float32/network.h"
 
 namespace neuroevo::cuda {
@@ -81,6 +82,8 @@ std::vector<Step> StepsOf(DType input, const std::vector<Layer>& layers) {
                                   : layer.kind == Layer::Kind::kSilu    ? Activation::kSilu
                                                                         : Activation::kGelu;
         break;
+      case Layer::Kind::kGraph:
+        ThrowInvalid("a network has a graph layer, which the GPU does not evaluate, expected the backend 'cpu'");
     }
   }
   return steps;

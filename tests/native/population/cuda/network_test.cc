@@ -321,3 +321,7 @@ TEST(TheNetworksOfAtariAreTheReference) {
   CheckNetwork(kLargeModel, {0, 2});
   CheckNetwork(kModel, {0, 0, 2, 0});
 }
+
+TEST(GraphsAreRefused) {
+  CHECK_THROWS(cuda::StepsOf(Network::Parse("input float32 2; dense 3 1; graph 1 1 1 0>3")), "has a graph layer");
+}

@@ -1,0 +1,336 @@
+"""Genes of NEAT: the nodes and edges of growing networks, their mutations, and the networks that they describe.
+
+The number of a node is the same in all genomes of a run: inputs come first, then outputs, then hidden nodes in the
+order in which they were first made. The pair of nodes of an edge is its innovation number. A hidden node splits an
+edge, and genomes that split the same edge get the same node.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neuroevo.core.arrays import Checked, check_array
+from neuroevo.core.genome import Center, Genome
+from neuroevo.core.randomness import Draws
+from neuroevo.networks.layers import output_size, split_lines, take_apart
+
+_TRIES = 20  # to find two nodes without an edge between them
+_SMALL = 20  # genomes with fewer edges count differing edges, not their share
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all networks of a run have in common.
+
+    Attributes:
+        input: The line of the input.
+        inputs: Number of inputs.
+        outputs: Number of outputs.
+        bounded: Whether the outputs pass a tanh, as those of continuous actions do.
+    """
+
+    input: str
+    inputs: int
+    outputs: int
+    bounded: bool
+
+    @classmethod
+    def of(cls, text: str) -> Shape:
+        """Return the shape of a configured network."""
+        (_, *words), *lines = split_lines(text)
+        return cls(
+            text.split(";")[0].strip(),
+            int(np.prod([int(each) for each in words[1:]])),
+            output_size(text),
+            lines[-1] == ["tanh"],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Genes:
+    """Genes of one genome.
+
+    Attributes:
+        nodes: Hidden nodes, ascending, int64 [H].
+        biases: Of the outputs, then of the hidden nodes, float32 [outputs + H].
+        edges: Nodes that each edge starts and ends at, in ascending order, int64 [E, 2].
+        weights: Of the edges, float32 [E].
+        enabled: Whether an edge is in the network, bool [E].
+    """
+
+    nodes: np.ndarray
+    biases: np.ndarray
+    edges: np.ndarray
+    weights: np.ndarray
+    enabled: np.ndarray
+
+    @property
+    def innovations(self) -> np.ndarray:
+        """Return the innovation numbers of the edges, ascending, int64 [E]."""
+        return (self.edges[:, 0] << 32) | self.edges[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class GeneTable(Checked):
+    """Genes of N genomes, joined, as a state holds them.
+
+    Attributes:
+        sizes: Hidden nodes and edges of each, int64 [N, 2].
+        nodes: int64 [sum of H].
+        biases: float32 [N * outputs + sum of H].
+        edges: int64 [sum of E, 2].
+        weights: float32 [sum of E].
+        enabled: bool [sum of E].
+    """
+
+    sizes: np.ndarray
+    nodes: np.ndarray
+    biases: np.ndarray
+    edges: np.ndarray
+    weights: np.ndarray
+    enabled: np.ndarray
+
+    @classmethod
+    def of(cls, genes: Sequence[Genes]) -> GeneTable:
+        """Join genes of at least one genome."""
+        joined = (np.concatenate([getattr(each, name) for each in genes]) for name in _ARRAYS)
+        return cls(np.array([[len(each.nodes), len(each.edges)] for each in genes], np.int64), *joined)
+
+    def check_state(self) -> None:
+        """Check shapes. ValueError: an array does not fit the sizes."""
+        check_array("sizes", self.sizes, [None, 2], np.int64)
+        hidden, edges = self.sizes.sum(axis=0).tolist()
+        outputs, rest = divmod(len(self.biases) - hidden, len(self.sizes))
+        if self.sizes.min() < 0 or outputs < 1 or rest:
+            raise ValueError(f"there are {len(self.biases)} biases, which do not fit {hidden} hidden nodes")
+        check_array("nodes", self.nodes, [hidden], np.int64)
+        check_array("biases", self.biases, [len(self.biases)], np.float32)
+        check_array("edges", self.edges, [edges, 2], np.int64)
+        check_array("weights", self.weights, [edges], np.float32)
+        check_array("enabled", self.enabled, [edges], np.bool_)
+
+    def split(self) -> list[Genes]:
+        """Return the genes of each genome."""
+        hidden, edges = np.cumsum(self.sizes[:-1], axis=0).T
+        outputs = (len(self.biases) - len(self.nodes)) // len(self.sizes)
+        ends = (hidden, hidden + outputs * np.arange(1, len(self.sizes)), edges, edges, edges)
+        parts = (np.split(getattr(self, name), end) for name, end in zip(_ARRAYS, ends, strict=True))
+        return [Genes(*each) for each in zip(*parts, strict=True)]
+
+
+_ARRAYS = ("nodes", "biases", "edges", "weights", "enabled")
+
+
+class Splits:
+    """Hidden nodes of a run by the edges that they split.
+
+    Args:
+        first: Number of the first hidden node.
+        edges: The edge that each node splits, int64 [S, 2]; -1 for nodes that another run made.
+    """
+
+    def __init__(self, first: int, edges: np.ndarray):
+        self._nodes: dict[tuple[int, int], list[int]] = defaultdict(list)
+        self._first, self._edges = first, [(int(a), int(b)) for a, b in edges]
+        for node, edge in enumerate(self._edges, first):
+            self._nodes[edge].append(node)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Return the edge that each node splits, int64 [S, 2]."""
+        return np.array(self._edges, np.int64).reshape(-1, 2)
+
+    def node(self, edge: tuple[int, int], nodes: Collection[int]) -> int:
+        """Return the first node that splits an edge and is not among those given, or a new one."""
+        for node in self._nodes.get(edge, []):
+            if node not in nodes:
+                return node
+        self._edges.append(edge)
+        self._nodes[edge].append(self._first + len(self._edges) - 1)
+        return self._nodes[edge][-1]
+
+
+def initial(shape: Shape, deviation: float, draws: Draws) -> Genes:
+    """Return genes without hidden nodes: each input is connected to each output."""
+    edges = np.indices((shape.inputs, shape.outputs)).reshape(2, -1).T + [0, shape.inputs]
+    values = (deviation * draws.noise(len(edges) + shape.outputs)).astype(np.float32)
+    weights, biases = np.split(values, [len(edges)])
+    return Genes(np.zeros(0, np.int64), biases, edges.astype(np.int64), weights, np.ones(len(edges), np.bool_))
+
+
+def of_network(text: str, theta: np.ndarray, shape: Shape, first: int) -> Genes:
+    """Return the genes of a network that genes have described.
+
+    Args:
+        text: The network, whose first layer is a graph.
+        theta: Its weights, float32 [D].
+        shape: Its inputs and outputs.
+        first: Number of its first hidden node.
+    """
+    layer = take_apart(text, theta).layers[0]
+    assert layer.edges is not None and layer.kernel is not None and layer.bias is not None
+    hidden = len(layer.bias) - shape.outputs
+    outputs = shape.inputs + np.arange(shape.outputs)
+    numbers = np.concatenate([np.arange(shape.inputs), first + np.arange(hidden), outputs])
+    biases = np.roll(layer.bias, shape.outputs)
+    return _sorted(
+        numbers[shape.inputs : shape.inputs + hidden],
+        biases,
+        numbers[layer.edges],
+        layer.kernel.copy(),
+        np.ones(len(layer.edges), np.bool_),
+    )
+
+
+def crossed(fitter: Genes, other: Genes, draws: Draws, disable: float) -> Genes:
+    """Cross two genomes: genes that only one of them has come from the fitter one.
+
+    Args:
+        fitter: The parent with the higher fitness.
+        other: The other parent.
+        draws: Random numbers.
+        disable: Probability that an edge is disabled that is disabled in one of the parents.
+    """
+    own, theirs = _matching(fitter.innovations, other.innovations)
+    nodes, their_nodes = _matching(fitter.nodes, other.nodes)
+    outputs = len(fitter.biases) - len(fitter.nodes)
+    own_biases = np.concatenate([np.arange(outputs), outputs + nodes])
+    their_biases = np.concatenate([np.arange(outputs), outputs + their_nodes])
+    weights, biases, enabled = fitter.weights.copy(), fitter.biases.copy(), fitter.enabled.copy()
+    weights[own] = np.where(draws.uniforms(len(own)) < 0.5, fitter.weights[own], other.weights[theirs])
+    biases[own_biases] = np.where(
+        draws.uniforms(len(own_biases)) < 0.5, fitter.biases[own_biases], other.biases[their_biases]
+    )
+    both = fitter.enabled[own] & other.enabled[theirs]
+    enabled[own] = both | (draws.uniforms(len(own)) >= disable)
+    return replace(fitter, weights=weights, biases=biases, enabled=enabled)
+
+
+def distance(a: Genes, b: Genes, weight_coefficient: float) -> float:
+    """Return the compatibility distance of two genomes: differing edges and the mean difference of weights."""
+    own, theirs = _matching(a.innovations, b.innovations)
+    nodes, their_nodes = _matching(a.nodes, b.nodes)
+    outputs = len(a.biases) - len(a.nodes)
+    differences = [
+        a.weights[own] - b.weights[theirs],
+        a.biases[:outputs] - b.biases[:outputs],
+        a.biases[outputs + nodes] - b.biases[outputs + their_nodes],
+    ]
+    largest = max(len(a.edges), len(b.edges))
+    differing = len(a.edges) + len(b.edges) - 2 * len(own)
+    mean = float(np.mean(np.abs(np.concatenate(differences)), dtype=np.float64))
+    return differing / (largest if largest >= _SMALL else 1) + weight_coefficient * mean
+
+
+def with_node(genes: Genes, splits: Splits, draws: Draws) -> Genes:
+    """Split an enabled edge: the edge to the new node has weight 1, the edge from it the old weight."""
+    possible = np.flatnonzero(genes.enabled)
+    if not len(possible):
+        return genes
+    split = possible[draws.index(len(possible))]
+    start, end = genes.edges[split].tolist()
+    node = splits.node((start, end), set(genes.nodes.tolist()))
+    enabled = genes.enabled.copy()
+    enabled[split] = False
+    return _sorted(
+        np.append(genes.nodes, node),
+        np.append(genes.biases, np.float32(0)),
+        np.concatenate([genes.edges, [[start, node], [node, end]]]),
+        np.append(genes.weights, [np.float32(1), genes.weights[split]]),
+        np.append(enabled, [True, True]),
+    )
+
+
+def with_edge(genes: Genes, shape: Shape, deviation: float, draws: Draws) -> Genes:
+    """Connect two nodes without making a cycle, or enable the edge between them."""
+    inputs, outputs = range(shape.inputs), range(shape.inputs, shape.inputs + shape.outputs)
+    starts, ends = [*inputs, *genes.nodes.tolist()], [*outputs, *genes.nodes.tolist()]
+    known = {(start, end): i for i, (start, end) in enumerate(genes.edges.tolist())}
+    following = defaultdict(list)
+    for start, end in known:
+        following[start].append(end)
+    for _ in range(_TRIES):
+        start, end = starts[draws.index(len(starts))], ends[draws.index(len(ends))]
+        at = known.get((start, end))
+        if at is not None and not genes.enabled[at]:
+            enabled = genes.enabled.copy()
+            enabled[at] = True
+            return replace(genes, enabled=enabled)
+        if at is None and start not in _reachable(end, following):
+            weight = np.float32(deviation * draws.noise(1)[0])
+            edges = np.concatenate([genes.edges, [[start, end]]])
+            return _sorted(
+                genes.nodes, genes.biases, edges, np.append(genes.weights, weight), np.append(genes.enabled, True)
+            )
+    return genes
+
+
+def expressed(genes: Genes, shape: Shape) -> Genome:
+    """Return the genome whose network has the enabled edges of all nodes from which an output is reached."""
+    incoming: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for (start, end), weight in zip(genes.edges[genes.enabled].tolist(), genes.weights[genes.enabled], strict=True):
+        incoming[end].append((start, weight))
+    outputs = range(shape.inputs, shape.inputs + shape.outputs)
+    depths = _depths(outputs, incoming)
+    hidden = sorted((node for node in depths if node >= outputs.stop), key=lambda node: (depths[node], node))
+    units = [*hidden, *outputs]
+    places = {node: shape.inputs + place for place, node in enumerate(units)} | {i: i for i in range(shape.inputs)}
+    biases = dict(zip([*outputs, *genes.nodes.tolist()], genes.biases, strict=True))
+    words, theta = [], []
+    for node in units:
+        for place, weight in sorted((places[start], weight) for start, weight in incoming[node]):
+            words.append(f" {place}>{places[node]}")
+            theta.append(weight)
+    theta.extend(biases[node] for node in units)
+    text = f"{shape.input}; graph {len(units)} {shape.outputs} 1.0{''.join(words)}"
+    return Genome(Center(np.array(theta, np.float32)), network=text + ("; tanh" if shape.bounded else ""))
+
+
+def _depths(outputs: Sequence[int], incoming: dict[int, list[tuple[int, float]]]) -> dict[int, int]:
+    """Return the longest way to each node from which an output is reached. ValueError: there is a cycle."""
+    depths: dict[int, int] = {}
+    opened: set[int] = set()
+    stack = [(output, False) for output in outputs]
+    while stack:
+        node, expanded = stack.pop()
+        starts = [start for start, _ in incoming.get(node, [])]
+        if expanded:
+            depths[node] = 1 + max((depths[start] for start in starts), default=-1)
+        elif node not in depths:
+            if node in opened:
+                raise ValueError(f"the genes have a cycle through node {node}")
+            opened.add(node)
+            stack.append((node, True))
+            stack.extend((start, False) for start in starts)
+    return depths
+
+
+def _reachable(start: int, following: dict[int, list[int]]) -> set[int]:
+    """Return a node and all nodes to which a way leads from it."""
+    reached, stack = {start}, [start]
+    while stack:
+        for node in following.get(stack.pop(), []):
+            if node not in reached:
+                reached.add(node)
+                stack.append(node)
+    return reached
+
+
+def _matching(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places in two ascending arrays of the numbers that are in both."""
+    _, own, theirs = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    return own, theirs
+
+
+def _sorted(
+    nodes: np.ndarray, biases: np.ndarray, edges: np.ndarray, weights: np.ndarray, enabled: np.ndarray
+) -> Genes:
+    """Return genes in ascending order; the biases of the outputs come first."""
+    outputs, order = len(biases) - len(nodes), np.argsort(nodes, kind="stable")
+    biases = np.concatenate([biases[:outputs], biases[outputs:][order]])
+    by_edge = np.lexsort((edges[:, 1], edges[:, 0]))
+    return Genes(nodes[order], biases, edges[by_edge], weights[by_edge], enabled[by_edge])
