@@ -1,6 +1,6 @@
 """NEAT here and in neat-python, in turns: the genomes that each evaluates until a task is solved.
 
-    pip install neat-python==2.0.0
+    pip install 'neuroevo[compare]'
     python -m experiments.peers.neat [--seeds 20] [--tasks xor cartpole] [--generations 200]
 
 Both have the same population, the same episodes per genome and the same rule: XOR is solved by a sum of squared errors

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 import numpy as np
@@ -95,7 +95,7 @@ class _Species:
     representative: Genes
     best: float = -math.inf
     improved: int = 0
-    members: list[int] | None = None
+    members: list[int] = field(default_factory=list)
     share: float = 0.0
 
 
@@ -165,16 +165,14 @@ class NEAT(ValidatedSearch):
         draws = Draws(state.seed, state.generation, Purpose.NETWORKS)
         species = self._divided(state, members, fitness)
         offspring = self._bred(species, members, fitness, shape, splits, draws)
-        for each in species:
-            assert each.members is not None
-            each.representative = members[each.members[draws.index(len(each.members))]]
+        drawn = [members[each.members[draws.index(len(each.members))]] for each in species]
         return replace(
             state,
             steps=state.steps + population.steps,
             candidates=tuple(pick_candidates(genomes, fitness, self.validation_candidates, state.elite)),
             start=(),
             members=GeneTable.of(offspring),
-            representatives=GeneTable.of([each.representative for each in species]),
+            representatives=GeneTable.of(drawn),
             best=np.array([each.best for each in species]),
             improved=np.array([each.improved for each in species], np.int64),
             splits=splits.edges,
@@ -225,7 +223,7 @@ class NEAT(ValidatedSearch):
         species: list[_Species] = []
         if state.representatives is not None and state.best is not None and state.improved is not None:
             known = zip(state.representatives.split(), state.best.tolist(), state.improved.tolist(), strict=True)
-            species = [_Species(*each, members=[]) for each in known]
+            species = [_Species(*each) for each in known]
         for i in np.argsort(-fitness, kind="stable").tolist():
             for each in species:
                 if distance(members[i], each.representative, self.weight_coefficient) < self.threshold:
@@ -233,14 +231,13 @@ class NEAT(ValidatedSearch):
             else:
                 each = _Species(members[i])
                 species.append(each)
-            each.members = [*(each.members or []), i]
+            each.members.append(i)
         species = [each for each in species if each.members]
         for each in species:
-            assert each.members is not None
             each.share = float(np.mean(fitness[each.members] - fitness.min()))
             if fitness[each.members[0]] > each.best:
                 each.best, each.improved = float(fitness[each.members[0]]), state.generation
-        species.sort(key=lambda each: -fitness[(each.members or [0])[0]])
+        species.sort(key=lambda each: -fitness[each.members[0]])
         return [
             each
             for rank, each in enumerate(species)
@@ -259,9 +256,8 @@ class NEAT(ValidatedSearch):
         """Return the next population: champions of large species, and offspring in proportion to the shares."""
         offspring: list[Genes] = []
         counts = _apportioned([each.share for each in species], self.population)
-        everyone = [i for each in species for i in each.members or []]
+        everyone = [i for each in species for i in each.members]
         for each, count in zip(species, counts, strict=True):
-            assert each.members is not None
             parents = each.members[: max(1, math.ceil(self.survival * len(each.members)))]
             champions = min(count, int(len(each.members) >= _LARGE_SPECIES))
             offspring += [members[i] for i in each.members[:champions]]

@@ -16,6 +16,7 @@ import numpy as np
 from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Draws
+from neuroevo.networks.graphs import graph_layer
 from neuroevo.networks.layers import output_size, split_lines, take_apart
 
 _TRIES = 20  # to find two nodes without an edge between them
@@ -80,11 +81,7 @@ class GeneTable(Checked):
 
     Attributes:
         sizes: Hidden nodes and edges of each, int64 [N, 2].
-        nodes: int64 [sum of H].
-        biases: float32 [N * outputs + sum of H].
-        edges: int64 [sum of E, 2].
-        weights: float32 [sum of E].
-        enabled: bool [sum of E].
+        nodes, biases, edges, weights, enabled: Those of Genes, of one genome after the other.
     """
 
     sizes: np.ndarray
@@ -261,52 +258,19 @@ def with_edge(genes: Genes, shape: Shape, deviation: float, draws: Draws) -> Gen
             enabled[at] = True
             return replace(genes, enabled=enabled)
         if at is None and start not in _reachable(end, following):
-            weight = np.float32(deviation * draws.noise(1)[0])
+            weights = np.append(genes.weights, np.float32(deviation * draws.noise(1)[0]))
             edges = np.concatenate([genes.edges, [[start, end]]])
-            return _sorted(
-                genes.nodes, genes.biases, edges, np.append(genes.weights, weight), np.append(genes.enabled, True)
-            )
+            return _sorted(genes.nodes, genes.biases, edges, weights, np.append(genes.enabled, True))
     return genes
 
 
 def expressed(genes: Genes, shape: Shape) -> Genome:
-    """Return the genome whose network has the enabled edges of all nodes from which an output is reached."""
-    incoming: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for (start, end), weight in zip(genes.edges[genes.enabled].tolist(), genes.weights[genes.enabled], strict=True):
-        incoming[end].append((start, weight))
-    outputs = range(shape.inputs, shape.inputs + shape.outputs)
-    depths = _depths(outputs, incoming)
-    hidden = sorted((node for node in depths if node >= outputs.stop), key=lambda node: (depths[node], node))
-    units = [*hidden, *outputs]
-    places = {node: shape.inputs + place for place, node in enumerate(units)} | {i: i for i in range(shape.inputs)}
-    biases = dict(zip([*outputs, *genes.nodes.tolist()], genes.biases, strict=True))
-    words, theta = [], []
-    for node in units:
-        for place, weight in sorted((places[start], weight) for start, weight in incoming[node]):
-            words.append(f" {place}>{places[node]}")
-            theta.append(weight)
-    theta.extend(biases[node] for node in units)
-    text = f"{shape.input}; graph {len(units)} {shape.outputs} 1.0{''.join(words)}"
-    return Genome(Center(np.array(theta, np.float32)), network=text + ("; tanh" if shape.bounded else ""))
-
-
-def _depths(outputs: Sequence[int], incoming: dict[int, list[tuple[int, float]]]) -> dict[int, int]:
-    """Return the longest way to each node from which an output is reached. ValueError: there is a cycle."""
-    depths: dict[int, int] = {}
-    opened: set[int] = set()
-    stack = [(output, False) for output in outputs]
-    while stack:
-        node, expanded = stack.pop()
-        starts = [start for start, _ in incoming.get(node, [])]
-        if expanded:
-            depths[node] = 1 + max((depths[start] for start in starts), default=-1)
-        elif node not in depths:
-            if node in opened:
-                raise ValueError(f"the genes have a cycle through node {node}")
-            opened.add(node)
-            stack.append((node, True))
-            stack.extend((start, False) for start in starts)
-    return depths
+    """Return the genome whose network has the enabled edges. ValueError: the genes have a cycle."""
+    enabled = zip(map(tuple, genes.edges[genes.enabled].tolist()), genes.weights[genes.enabled], strict=True)
+    nodes = [*range(shape.inputs, shape.inputs + shape.outputs), *genes.nodes.tolist()]
+    biases = dict(zip(nodes, genes.biases, strict=True))
+    layer, theta = graph_layer(shape.inputs, shape.outputs, biases, dict(enabled))
+    return Genome(Center(theta), network=f"{shape.input}; {layer}" + ("; tanh" if shape.bounded else ""))
 
 
 def _reachable(start: int, following: dict[int, list[int]]) -> set[int]:
