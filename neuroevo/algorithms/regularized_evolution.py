@@ -1,14 +1,15 @@
 """Regularized evolution of networks (Real et al. 2018, https://arxiv.org/abs/1802.01548): architecture and weights.
 
 The population is a queue. Each offspring is a mutation of the best of a random sample, and the oldest members die, so
-that only those live on whose descendants do well again. There, each network is trained by gradients; here a mutation
-also changes the weights, and a changed network inherits the weights that the two architectures have in common
-(networks/grafting.py). Offspring are made and evaluated in batches, where the paper's are asynchronous.
+that a line survives only if its descendants do well again. In the paper each network is trained by gradients; here a
+mutation changes either the weights or the network, and a changed network inherits the weights that the two
+architectures have in common (networks/grafting.py). Offspring are evaluated in batches, where the paper's are
+asynchronous.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated
@@ -30,13 +31,11 @@ from neuroevo.core.arrays import check_array
 from neuroevo.core.evaluator import OwnNetworkLimits, Weights
 from neuroevo.core.genome import Genome, Graft
 from neuroevo.core.problems import Problem, refuse
-from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, raw
+from neuroevo.core.randomness import Draws, Purpose, draw_indices, draw_seeds
 from neuroevo.core.settings import Count, CountOrZero, listed, settings
 from neuroevo.core.statistics import pareto_front
 from neuroevo.networks.changes import ACTIVATIONS, ChangeLimits, changed
 from neuroevo.networks.grafting import Cost, cost
-
-_DRAWS = 64  # random numbers for each change of a network
 
 
 def _activations(value: object) -> tuple[str, ...]:
@@ -84,7 +83,7 @@ class RegularizedEvolution(ValidatedSearch):
     sigma: Schedule = 0.02
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
     network_mutation: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """Probability that the network of an offspring is changed, too."""
+    """Probability that the network of an offspring is changed instead of its weights."""
     aging: bool = True
     """Let the oldest members die; false: the worst, as in a genetic algorithm."""
     pareto: bool = False
@@ -130,11 +129,10 @@ class RegularizedEvolution(ValidatedSearch):
         parents = self._parents(state)
         own = [each.network if isinstance(each.network, str) else weights.networks[each.network] for each in parents]
         sigma, noise, networks = scale_at(self.sigma, state), noise_of(parents, state), self._networks(own, state)
-        offspring: list[Genome] = []
-        for parent, before, text, seed in zip(parents, own, networks, noise, strict=True):
-            grown = parent if text == before else parent.child(seed, 1.0, Graft(text))
-            offspring.append(grown.child(seed, sigma))
-        return offspring
+        return [
+            parent.child(seed, sigma) if text == before else parent.child(seed, 1.0, Graft(text))
+            for parent, before, text, seed in zip(parents, own, networks, noise, strict=True)
+        ]
 
     def tell(self, state: RegularizedState, population: Played, weights: Weights | None = None) -> RegularizedState:
         """Append the offspring, let others die, and keep the front.
@@ -196,18 +194,8 @@ class RegularizedEvolution(ValidatedSearch):
     def _networks(self, texts: Sequence[str], state: RegularizedState) -> list[str]:
         """Return the network of each offspring, given its parent's."""
         limits = ChangeLimits(self.max_weights, self.max_layers, self.max_lstm_units, self.activations)
-        drawn = raw(len(texts) * _DRAWS, state.seed, state.generation, Purpose.NETWORKS).reshape(len(texts), _DRAWS)
-        found = []
-        for text, (chance, *rest) in zip(texts, drawn.tolist(), strict=True):
-            changes = chance < self.network_mutation * 2**64
-            found.append(changed(text, limits, _picker(rest)) if changes else text)
-        return found
-
-
-def _picker(numbers: Sequence[int]) -> Callable[[int], int]:
-    """Return a function that draws a number in [0, n), from uniform 64-bit numbers; once they are used up, 0."""
-    left = iter(numbers)
-    return lambda n: next(left, 0) * n >> 64
+        draws = Draws(state.seed, state.generation, Purpose.NETWORKS)
+        return [changed(text, limits, draws.index) if draws.chance(self.network_mutation) else text for text in texts]
 
 
 def _cost(genome: Genome) -> Cost:
