@@ -136,6 +136,12 @@ class Rows {
       case 8:
         Succeeded(neuroevo_population_prepare(handle_, rows.get(), told));
         break;
+      case 9: {  // with one that is no larger than those before, or refused
+        const char* text = in->OneOf(Texts());
+        const auto index = static_cast<int32_t>(in->Index(networks_));
+        Succeeded(neuroevo_population_replace(handle_, index, text));
+        break;
+      }
       default: {
         const int64_t n = in->Below(20);
         auto statistics = in->Room<float>(n);
@@ -146,7 +152,7 @@ class Rows {
       }
     }
   }
-  static constexpr int64_t kCalls = 10;
+  static constexpr int64_t kCalls = 11;
 
  private:
   void Remember(int64_t rows, int64_t networks, const char* text) {
