@@ -69,8 +69,6 @@ class HostPopulation : public FloatPopulation {
                  const std::vector<int64_t>& states) override;
   void DoClearStates(const std::vector<int64_t>& states) override;
 
-  void DoReplace(int32_t) override {}
-
   void InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end);
 
   int64_t chunks_;                                 // of the longest theta

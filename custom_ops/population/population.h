@@ -139,8 +139,9 @@ class Population {
   void CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out,
                     const std::vector<int64_t>& states) const;
 
-  // networks_[index] is new. Where this throws, the one before comes back.
-  virtual void DoReplace(int32_t index) = 0;
+  // For backends that keep something of each network: networks_[index] is new. Where this throws, the one before comes
+  // back.
+  virtual void DoReplace(int32_t) {}
 
   // Throws where the theta of a filled row is no longer there to be read or perturbed; in_place: perturbed into itself.
   virtual void CheckTheta(int64_t row, bool in_place) const;

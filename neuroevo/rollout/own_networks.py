@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.core.evaluator import OwnNetworkLimits
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
@@ -90,9 +90,9 @@ class OwnNetworks:
                 return False
             try:
                 self._population.replace(index, text)
-            except BaseException:
+            except NativeArgumentError as error:
                 self._free.append(index)
-                raise
+                raise UserError(f"a genome's network cannot be played: {error}") from None
             self._places[text] = _Place(index)
         return True
 

@@ -270,13 +270,14 @@ def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
 def test_other_episodes_have_no_outcomes_in_it(tmp_path):
     """An episode's digest is of its genome, seed, cut-off and normalizer."""
     from neuroevo.core.episode import Episode
-    from neuroevo.core.genome import Center, Genome, LowRank
+    from neuroevo.core.genome import Center, Genome, Graft, LowRank
     from neuroevo.core.observation_statistics import Normalizer
 
     one = Normalizer(1, np.zeros(2), np.ones(2))
     genomes = [Genome(1), Genome(2), Genome(1).child(3, 0.5), Genome(1).child(3, 0.25), Genome(1).child(4, 0.5)]
     genomes += [Genome(1).child(3, 0.5).child(3, 0.5), Genome(1, network=1), Genome(1).child(3, 0.5, LowRank(2))]
-    genomes += [Genome(Center([1.0])), Genome(Center([2.0]))]
+    genomes += [Genome(Center([1.0])), Genome(Center([2.0])), Genome(1, "input float32 1; dense 1 1.0")]
+    genomes += [Genome(1).child(3, 0.5, Graft(f"input float32 1; dense {units} 1.0")) for units in (1, 2)]
     episodes = [Episode(genome, 7) for genome in genomes]
     episodes += [Episode(Genome(1), 8), Episode(Genome(1), 7, 5), Episode(Genome(1), 7, normalizer=one)]
     episodes += [Episode(Genome(1), 7, normalizer=Normalizer(1, np.ones(2), np.ones(2)))]

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, Kind, LowRank, Scaled
 from neuroevo.networks.layers import take_apart
 
 PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
@@ -36,12 +36,13 @@ def theta(genome: Genome) -> np.ndarray:
         assert genome.parent is not None
         seed, scale, kind = genome.mutation
         return theta(genome.parent) + scale * low_rank_noise(seed, kind.rank)
-    if isinstance(genome.network, str):
+    if isinstance(genome.network, str) and "graph" in genome.network:
         return outputs_of(genome)
     base = genome.root.vector.astype(np.float64) if isinstance(genome.root, Center) else 0.1 * noise(genome.root)
     spreads = [
-        kind.spread.vector.astype(np.float64) if isinstance(kind, Scaled) else 1.0 for _, _, kind in genome.mutations
-    ]
+        kind.spread.vector.astype(np.float64) if isinstance(kind, Scaled) else 0.0 if isinstance(kind, Graft) else 1.0
+        for _, _, kind in genome.mutations
+    ]  # other networks play as well
     return base + sum(s * scale * noise(seed) for s, (seed, scale, _) in zip(spreads, genome.mutations, strict=True))
 
 
@@ -67,8 +68,7 @@ class ToyWeights:
         return TARGET.size
 
     def theta(self, genome: Genome) -> np.ndarray:
-        if isinstance(genome.network, str):
-            assert isinstance(genome.root, Center)
+        if isinstance(genome.root, Center) and "graph" in str(genome.network):
             return genome.root.vector
         return theta(genome).astype(np.float32)
 

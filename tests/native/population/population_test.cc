@@ -402,6 +402,51 @@ TEST(CallsOfManyThreadsAtOnce) {
   for (int t = 0; t < 4; ++t) CHECK_EQ(good[t], 50);
 }
 
+// Another network takes the place of one, in rows and in what is remembered of slots, while other rows play on.
+TEST(ReplacedNetworksAreAsIfMadeSo) {
+  const std::string first = "input uint8 9 9 2; conv 4 3 3 2 same 1.0; bias; relu; dense 3 1.0; bias";
+  const std::string largest = "input uint8 9 9 2; dense 20 0; relu; dense 3 0";
+  const std::vector<std::string> others = {
+      "input uint8 9 9 2; conv 3 2 2 1 valid 1.0; bias; relu; conv 5 3 3 3 same 1.0; bias; relu; dense 3 0.5",
+      "input uint8 9 9 2; dense 16 1.0; bias; relu; dense 3 1.0; bias", "input uint8 9 9 2; dense 3 1.0"};
+  std::vector<uint8_t> screens(4 * 162);
+  for (size_t i = 0; i < screens.size(); ++i) screens[i] = static_cast<uint8_t>(i * 37 % 251);
+  for (const std::string backend : {"cpu", "reference"}) {
+    for (DType dtype : {DType::kFloat32, DType::kInt8}) {
+      const auto make = [&](const std::vector<std::string>& texts) {
+        std::vector<Network> networks;
+        for (const std::string& text : texts) networks.push_back(Network::Parse(text));
+        return Population::Make(backend, networks, 3, std::make_shared<ThreadPool>(2), dtype, 1);
+      };
+      const auto replaced = make({first, largest});
+      for (const std::string& other : others) {
+        replaced->Replace(1, Network::Parse(other));
+        CHECK_THROWS(replaced->Perturb({1}, {1}, {1}, {1}), "has no network yet");
+        const auto fresh = make({first, other});
+        std::vector<float> expected(6), found(6);
+        for (Population* population : {replaced.get(), fresh.get()}) {
+          population->Init({0, 1}, {0, 1}, {5, 6});
+          population->Perturb({1}, {1}, {7}, {0.5f});
+          float* out = population == fresh.get() ? expected.data() : found.data();
+          for (int step = 0; step < 2; ++step) population->Forward({0, 1}, screens.data() + step * 324, out, {0, 1});
+        }
+        CHECK(found == expected);
+      }
+      CHECK_THROWS(replaced->Replace(2, Network::Parse(first)), "network 2 is out of range [0, 2)");
+      CHECK_THROWS(replaced->Replace(1, Network::Parse("input uint8 9 9 2; dense 30 0; relu; dense 3 0")),
+                   "4950 weights and a state of 0, expected at most 3300 and 0");
+      CHECK_THROWS(replaced->Replace(1, Network::Parse("input uint8 9 9 2; dense 2 0")), "has 2 outputs");
+      CHECK_THROWS(replaced->Replace(1, Network::Parse("input float32 9 9 2; dense 3 0")), "has input float32");
+      if (dtype == DType::kInt8) {
+        CHECK_THROWS(replaced->Replace(1, Network::Parse("input uint8 9 9 2; dense 4 0; tanh; dense 3 0")),
+                     "cannot be evaluated as int8");
+      }
+      replaced->Init({1}, {1}, {6});  // the network before is there still
+      CHECK_EQ(replaced->networks()[1].text(), others.back());
+    }
+  }
+}
+
 TEST(MakeErrors) {
   const std::string a = "input float32 4; dense 3 1";
   CHECK_THROWS(Rows("gpu", {a}, 2), "backend is 'gpu', expected 'cpu' or 'reference'");
