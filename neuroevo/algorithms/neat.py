@@ -142,7 +142,7 @@ class NEAT(ValidatedSearch):
     @property
     def own_networks(self) -> OwnNetworkLimits:
         """Return the limits of the genomes' networks."""
-        return OwnNetworkLimits(self.population, self.max_weights)
+        return OwnNetworkLimits(self.population, self.max_weights, graphs=True)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NEATState:
         """Start from the genomes and mutations of them, or from networks without hidden nodes."""

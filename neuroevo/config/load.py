@@ -109,6 +109,9 @@ def _check(given: Translation, source: str) -> Config:
     if own is not None and not own.integers and "network" in made and made["network"].dtype != "float32":
         reason = f"networks that {algorithm_name} makes have layers that integer networks lack, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
+    if own is not None and own.graphs and "hardware" in made and made["hardware"].device == "gpu":
+        reason = f"networks that {algorithm_name} makes are evaluated on the CPU alone, expected cpu or auto"
+        found.append(Problem("hardware.device", reason, "gpu"))
     if environment is not None and "algorithm" in made and made["algorithm"].needs_reference:
         normalized = "network" in made and made["network"].normalize_observations
         if environment.accelerated or normalized:

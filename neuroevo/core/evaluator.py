@@ -117,12 +117,14 @@ class OwnNetworkLimits:
         weights: D of the largest.
         units: Of the lstm layers of one network.
         integers: Whether all layers are of kinds that can be evaluated in int8.
+        graphs: Whether there are graph layers, which are evaluated on the CPU alone.
     """
 
     count: int
     weights: int
     units: int = 0
     integers: bool = False
+    graphs: bool = False
 
 
 class Weights(Protocol):

@@ -97,6 +97,8 @@ class LocalEvaluator(Closing):
         own_networks: OwnNetworkLimits | None = None,
         reference_batch: np.ndarray | None = None,
     ):
+        if device == "auto" and own_networks is not None and own_networks.graphs:
+            device = "cpu"
         self.device = library.choose_device(device)
         environment = env if isinstance(env, Environment) else registry.find(env, env_options)
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]

@@ -14,6 +14,7 @@ from neuroevo.algorithms.neat_genes import Genes, GeneTable, Shape, Splits, cros
 from neuroevo.config.load import make_config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.problems import ConfigError
 from neuroevo.core.randomness import Draws
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
@@ -220,6 +221,15 @@ def test_damaged_states_are_refused():
         with pytest.raises(ValueError, match=r"expected|do not fit"):
             replace(table, **{name: getattr(table, name)[1:]}).check_state()
     assert [*map(len, GeneTable.of(table.split()).split()[0].edges.T)] == [table.sizes[0, 1]] * 2
+
+
+@pytest.mark.parametrize(("section", "key", "value"), [("hardware", "device", "gpu"), ("network", "dtype", "int8")])
+def test_networks_are_of_floats_on_the_cpu(section, key, value):
+    tables = {"env": {"name": "frostbite"}, "network": {"name": "model"}, "algorithm": {"name": "neat"}}
+    tables[section] = {**tables.get(section, {}), key: value}
+    with pytest.raises(ConfigError) as caught:
+        make_config({**tables, "training": {"generations": 1}})
+    assert [problem.key for problem in caught.value.problems] == [f"{section}.{key}"]
 
 
 def test_it_solves_xor():

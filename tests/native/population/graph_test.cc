@@ -95,3 +95,13 @@ TEST(IntegersAreRefused) {
                  "network 0 cannot be evaluated as int8: layer 1 'graph' makes fractions");
   }
 }
+
+TEST(AGraphReplacesADenseNetwork) {
+  for (const std::string backend : {"cpu", "reference"}) {
+    const auto population = Make(backend, "input float32 2; dense 4 1; bias; dense 1 1");
+    population->Replace(0, Network::Parse("input float32 2; graph 2 1 1 0>2 1>2 2>3"));
+    const std::vector<float> theta = {1, 2, 3, 0.5f, 0.25f};
+    population->Assign({0}, {0}, theta.data(), 5);
+    CHECK(std::abs(Forward(population.get(), {0.1f, 0.2f})[0] - (3 * std::tanh(1.0) + 0.25)) < 1e-5);
+  }
+}
