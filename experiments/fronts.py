@@ -1,8 +1,8 @@
-"""Print the networks of a sweep's elites, and the Pareto fronts of return and multiply-adds.
+"""Print the networks of a sweep's elites, and the Pareto fronts of fitness and multiply-adds.
 
     python -m experiments.fronts runs/architectures
 
-Elites play 30 held-out episodes; a front has the fitness of single episodes.
+Elites play 30 held-out episodes; the fitness of members of a front is that of the episodes that they played in the run.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from neuroevo.analysis.run import open_run
+import neuroevo
+from neuroevo.analysis.replay import Replay
 from neuroevo.networks.grafting import cost
-from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.paths import is_run
-from neuroevo.runs.reader import RunReader
 
 
 def main(folder: Path) -> None:
     """Print a table of all runs in a folder."""
-    print(f"{'run':36} {'return':>16} {'weights':>10} {'multiply-adds':>14}  network")
+    print(f"{'run':28} {'return':>14} {'weights':>9} {'multiply-adds':>13}  network")
     for path in sorted(each.parent for each in folder.rglob("run.db") if is_run(each.parent)):
-        reader = RunReader(path)
-        config, (_, elite) = reader.config, reader.elite()
-        with LocalEvaluator(config.environment, config.network) as evaluator:
-            text = evaluator.weights.text(elite.genome.network)
-        result = open_run(path).evaluate(episodes=30)
-        price = cost(text)
-        score = f"{result.mean:.1f} +- {result.standard_error:.1f}"
-        print(f"{str(path.relative_to(folder)):36} {score:>16} {price.weights:>10,} {price.multiply_adds:>14,}  {text}")
+        reader = neuroevo.open_run(path, trust=True)
+        network = Replay(reader.config, [reader.elite()[1].genome]).network
+        result = neuroevo.evaluate(path, trust=True).summary
+        line(str(path.relative_to(folder)), f"{result.mean:.1f} +- {result.standard_error:.1f}", network)
         state = reader.state().algorithm
         for genome, fitness in zip(getattr(state, "front", ()), getattr(state, "front_fitness", ()), strict=True):
-            price = cost(genome.network)
-            print(f"{'  front':36} {fitness:>16.1f} {price.weights:>10,} {price.multiply_adds:>14,}  {genome.network}")
+            line("  front", f"{fitness:.1f}", genome.network)
+
+
+def line(name: str, score: str, network: str) -> None:
+    """Print a row of the table."""
+    price = cost(network)
+    print(f"{name:28} {score:>14} {price.weights:>9,} {price.multiply_adds:>13,}  {network.partition('; ')[2]}")
 
 
 if __name__ == "__main__":
