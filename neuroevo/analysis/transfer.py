@@ -59,7 +59,7 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
     alike = _alike(config.environment, there.environment)
     with make_evaluator(config.on_this_machine()) as home:
         before, actions = home.observation_size, home.num_actions
-        theta = home.weights.theta(elite.genome)
+        own, theta = elite.genome.network, home.weights.theta(elite.genome)
     evaluator = make_evaluator(there)
     try:
         after = evaluator.observation_size
@@ -73,8 +73,10 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
         if config.environment.name != there.environment.name and alike is None:
             note = f"{same} numbers are observed there, as in the run"
         if same < before or after != before:
-            theta = _with_inputs(config.network.vector_text(before, actions), theta, after, same)
-            elite = Elite(Genome(Center(theta)), _seen(elite.normalizer, after, same))
+            text = own if isinstance(own, str) else config.network.vector_text(before, actions)
+            theta = _with_inputs(text, theta, after, same)
+            network = own.replace(f"float32 {before};", f"float32 {after};", 1) if isinstance(own, str) else own
+            elite = Elite(Genome(Center(theta), network), _seen(elite.normalizer, after, same))
     except BaseException:
         evaluator.close()
         raise

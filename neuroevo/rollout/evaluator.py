@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import functools
 import math
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -149,6 +150,8 @@ class LocalEvaluator(Closing):
         self.weights = NativeWeights(configured, self.device, reference_batch)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
+        self._booking = threading.Lock()  # as one thread may submit while another takes results
+        self._early: list[tuple[Batch, EpisodeResults]] = []  # booked while a submission waited for places
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
         rollout = chosen.rollout(pool, population, lanes=self.lanes, slots=self.slots, first_row=own)
@@ -210,8 +213,14 @@ class LocalEvaluator(Closing):
         Returns:
             The new results of each batch that has any; ids are indices in the batch.
         """
-        pool, _, rollout = self._open()
-        results, new = rollout.results(count, seconds), []
+        results = self._open()[2].results(count, seconds)
+        with self._booking:
+            early, self._early = self._early, []
+            return [*early, *self._book(results)]
+
+    def _book(self, results: EpisodeResults) -> list[tuple[Batch, EpisodeResults]]:
+        """Record results in their batches; return what results() does."""
+        (pool, _, rollout), new = self._open(), []
         self._steps = rollout.total_steps
         for first, playing in list(self._playing.items()):
             batch = playing.batch
@@ -290,8 +299,10 @@ class LocalEvaluator(Closing):
         own = dict.fromkeys(each.genome for each in episodes if isinstance(each.genome.network, str))
         if not own:
             return episodes, set()
-        while not self._own.bring(own, set().union(*(each.networks for each in self._playing.values()))):
-            self.results(1)  # until episodes of earlier submissions are over
+        while not self._own.bring(own, set().union(*(each.networks for each in list(self._playing.values())))):
+            results = self._open()[2].results(1, _WAIT_SECONDS)  # of earlier submissions
+            with self._booking:
+                self._early += self._book(results)
         translated = {genome: self._own.translated(genome) or genome for genome in own}
         played = [replace(each, genome=translated.get(each.genome, each.genome)) for each in episodes]
         return played, {genome.network for genome in translated.values() if isinstance(genome.network, int)}

@@ -50,6 +50,8 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
     if state.generation == 0:
         _refuse(path, "it has no checkpoint after a finished generation yet")
     genomes = other.config.algorithm.best(state.algorithm)
+    if config.algorithm.own_networks is None and any(isinstance(each.network, str) for each in genomes):
+        _refuse(path, f"its genomes have networks of their own, which {config.algorithm_name} does not support")
     return start(config.algorithm, training, genomes, state.observation_statistics), reference_of(config, other)
 
 

@@ -26,6 +26,19 @@ MACHINES = {
 RUNS = [(machines, KINDS[kind]) for kind, machines in MACHINES.items()]
 if os.environ.get("NEUROEVO_TEST_MACHINES") == "all":  # each on 1, 2, and 3 machines: a quarter of an hour
     RUNS = [(machines, changes) for machines in (1, 2, 3) for changes in KINDS.values()]
+EVOLVED = {  # which the TensorFlow engine does not play
+    **KINDS["cma_es"],
+    "algorithm": {
+        "name": "regularized_evolution",
+        "population": 12,
+        "offspring": 8,
+        "tournament": 4,
+        "network_mutation": 0.5,
+        "max_lstm_units": 8,
+        "validation_candidates": 3,
+    },
+}
+RUNS.insert(2, (2, EVOLVED))
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from neuroevo.cluster.table import TableReader, table_of
 from neuroevo.core.episode import Episode
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Scaled, grow
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, LowRank, Scaled, grow
 from neuroevo.core.observation_statistics import Normalizer
 
 SEEDS = st.integers(0, 2**63 - 1)
 CENTERS = [Center(np.full(3, value, np.float32)) for value in range(3)]
 NORMALIZERS = [Normalizer(number, np.full(2, float(number)), np.ones(2)) for number in range(2)]
+NETWORKS = ["input float32 1; dense 3 1.0", "input float32 1; dense 2 1.0; bias; dense 3 1.0"]
 SCALES = st.sampled_from([0.002, 0.02, -0.02, 1.0]).map(lambda scale: float(np.float32(scale)))
 
 
@@ -22,11 +23,14 @@ SCALES = st.sampled_from([0.002, 0.02, -0.02, 1.0]).map(lambda scale: float(np.f
 def families(draw):
     """Genomes that descend from one another, and so share prefixes, as generations do."""
     bases = st.one_of(SEEDS, st.sampled_from(CENTERS))
-    genomes = [Genome(draw(bases), network=draw(st.integers(0, 2))) for _ in range(draw(st.integers(1, 3)))]
+    networks = st.one_of(st.integers(0, 2), st.sampled_from(NETWORKS))
+    genomes = [Genome(draw(bases), network=draw(networks)) for _ in range(draw(st.integers(1, 3)))]
+    grafts = [Graft(text) for text in NETWORKS]
     for _ in range(draw(st.integers(0, 12))):
         parent = draw(st.sampled_from(genomes))
         if parent.mutation is None or not isinstance(parent.mutation.kind, LowRank):
-            kind = draw(st.sampled_from([GAUSSIAN, GAUSSIAN, LowRank(1), LowRank(3), Scaled(CENTERS[0])]))
+            others = [each for each in grafts if each.network != parent.network]
+            kind = draw(st.sampled_from([GAUSSIAN, GAUSSIAN, LowRank(1), LowRank(3), Scaled(CENTERS[0]), *others]))
             genomes.append(parent.child(draw(st.integers(0, 3)), draw(SCALES), kind))
     return genomes
 
@@ -50,6 +54,7 @@ def test_episodes_come_back(episodes, random):
     indices = random.sample(range(len(episodes)), random.randint(0, len(episodes)))
     found = reader_of(table_of(episodes)).episodes(indices)
     assert found == [episodes[index] for index in indices]
+    assert [each.genome.network for each in found] == [episodes[index].genome.network for index in indices]
 
 
 @given(batches())

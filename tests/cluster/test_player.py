@@ -14,6 +14,7 @@ from neuroevo.cluster.schedule import Piece
 from neuroevo.cluster.table import table_of
 from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
+from neuroevo.core.evaluator import OwnNetworkLimits
 from neuroevo.core.genome import Center, Genome
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
@@ -80,6 +81,19 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
         player.submit("run", [(pieces[0], 0)], {})  # it has forgotten the table
     played(player, tables, [Piece(0, np.arange(8, dtype=np.int32)), *pieces[0::2]])
     assert fetched == [1, 0, 0, 1]
+
+
+def test_pieces_wait_for_places_of_their_networks(make_player):
+    """Of 12, while another thread collects the results of earlier pieces."""
+    limits = OwnNetworkLimits(2, 1000)
+    with LocalEvaluator("HardMaze-v0", NETWORK, threads=1, own_networks=limits) as evaluator:
+        texts = [evaluator.network_texts[0].replace("dense 6", f"dense {units}") for units in range(1, 41)]
+        episodes = [Episode(Genome(1, text), 3, 300) for text in texts]
+        expected = [evaluator.evaluate([each]).returns[0] for each in episodes]
+    table = table_of(episodes)
+    player = make_player(replace(SETTINGS, own_networks=limits), 2, None, lambda where: (table, []))
+    pieces = [Piece(0, np.arange(at, at + 2, dtype=np.int32)) for at in range(0, 40, 2)]
+    assert list(played(player, {0: table}, pieces)[0].returns) == expected
 
 
 def test_new_pieces_reach_a_player_that_waits(make_player):

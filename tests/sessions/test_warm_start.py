@@ -36,12 +36,18 @@ def make_a_run_of_another_network(path):
     new_run(path, network={"name": "large_model"})
 
 
+def make_a_run_of_other_networks(path):
+    evolved = {"name": "regularized_evolution", "population": 6, "offspring": 6, "validation_candidates": 2}
+    new_run(path, algorithm=evolved)
+
+
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
         (make_nothing, "no run"),
         (make_a_run_without_a_generation, "no checkpoint after a finished generation"),
         (make_a_run_of_another_network, "large_model, this run's is model"),
+        (make_a_run_of_other_networks, "networks of their own, which ga does not support"),
     ],
 )
 def test_what_one_cannot_start_from(tmp_path, make, expected):
