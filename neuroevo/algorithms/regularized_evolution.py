@@ -76,8 +76,8 @@ class RegularizedEvolution(ValidatedSearch):
 
     population: Annotated[Count, Field(ge=2)] = 100
     """Members that live at the same time."""
-    offspring: Count = 50
-    """Offspring per generation; as many members die."""
+    offspring: CountOrZero = 0
+    """Offspring per generation, at most the population; as many members die. 0: half of the population."""
     tournament: Count = 25
     """Size of the sample of members of which the best is the parent of an offspring."""
     sigma: Schedule = 0.02
@@ -177,9 +177,8 @@ class RegularizedEvolution(ValidatedSearch):
 
     def _parents(self, state: RegularizedState) -> list[Genome]:
         size = min(self.tournament, len(state.members))
-        drawn = draw_indices(
-            self.offspring * (size + 1), len(state.members), state.seed, state.generation, Purpose.PARENTS
-        )
+        count = (self.offspring or self.population // 2) * (size + 1)
+        drawn = draw_indices(count, len(state.members), state.seed, state.generation, Purpose.PARENTS)
         parents = []
         for at in range(0, len(drawn), size + 1):
             sample = list(dict.fromkeys(drawn[at : at + size]))

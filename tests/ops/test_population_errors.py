@@ -134,8 +134,11 @@ NETWORKS = [
     (["input uint8 3 -4; dense 2 1.0"], "a dimension is '-4', expected an integer in [1, 268435456]"),
     (["input uint8 99999999999999999999; bias"], "a dimension is '99999999999999999999', expected an integer in"),
     (["input uint8 65536 65536; bias"], "is too large: an observation may have 268435456 values"),
-    (["input float32 3"], "network 'input float32 3' has no weights, expected a conv, dense, bias or lstm layer"),
-    (["input float32 3; relu"], "has no weights, expected a conv, dense, bias or lstm layer"),
+    (
+        ["input float32 3"],
+        "network 'input float32 3' has no weights, expected a conv, dense, bias, lstm or graph layer",
+    ),
+    (["input float32 3; relu"], "has no weights, expected a conv, dense, bias, lstm or graph layer"),
     (["input float32 3; ; dense 2 1.0"], "network layer 1 '': is empty"),
     (["input float32 3; densely 2 1.0"], "network layer 1 'densely 2 1.0': 'densely' is not a layer, expected conv"),
     (["input float32 3; dense 2"], "has 2 words, expected 3: dense UNITS STD"),

@@ -159,7 +159,7 @@ def usable(path, algorithm):
         algorithm.check_state(read.algorithm)
     except ValueError:
         return False
-    if any(genome.network for genome in encode(read.algorithm).genomes):
+    if any(genome.network not in (0, str(genome.network)) for genome in encode(read.algorithm).genomes):
         return False  # a real evaluator says that it has one network
     fresh = replace(read, pending=(), observation_statistics=None, confirmed_mean=None)
     more = replace(TRAINING, generations=read.generation + 1)
