@@ -126,22 +126,23 @@ class RegularizedEvolution(ValidatedSearch):
             bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
             texts = self._networks([weights.networks[0]] * self.population, state)
             return [Genome(base, text) for base, text in zip(bases, texts, strict=True)]
-        parents = self._parents(state)
-        own = [each.network if isinstance(each.network, str) else weights.networks[each.network] for each in parents]
+        parents = self._parents(state, _with_own_networks(state.members, weights))
+        own = [_text(each) for each in parents]
         sigma, noise, networks = scale_at(self.sigma, state), noise_of(parents, state), self._networks(own, state)
         return [
             parent.child(seed, sigma) if text == before else parent.child(seed, 1.0, Graft(text))
             for parent, before, text, seed in zip(parents, own, networks, noise, strict=True)
         ]
 
-    def tell(self, state: RegularizedState, population: Played, weights: Weights | None = None) -> RegularizedState:
+    def tell(self, state: RegularizedState, population: Played, weights: Weights) -> RegularizedState:
         """Append the offspring, let others die, and keep the front.
 
         Raises:
             ValueError: A fitness is not finite.
         """
         genomes, fitness = list(population.genomes), finite(population.fitness, len(population.genomes))
-        members, scores = [*state.members, *genomes], np.concatenate([state.fitness, fitness])
+        members = [*_with_own_networks(state.members, weights), *genomes]
+        scores = np.concatenate([state.fitness, fitness])
         if not state.generation:
             members, scores = genomes, fitness
         kept = list(range(len(members)))[-self.population :]
@@ -175,19 +176,19 @@ class RegularizedEvolution(ValidatedSearch):
             "front": len(after.front),
         }
 
-    def _parents(self, state: RegularizedState) -> list[Genome]:
-        size = min(self.tournament, len(state.members))
+    def _parents(self, state: RegularizedState, members: Sequence[Genome]) -> list[Genome]:
+        size = min(self.tournament, len(members))
         count = (self.offspring or self.population // 2) * (size + 1)
-        drawn = draw_indices(count, len(state.members), state.seed, state.generation, Purpose.PARENTS)
+        drawn = draw_indices(count, len(members), state.seed, state.generation, Purpose.PARENTS)
         parents = []
         for at in range(0, len(drawn), size + 1):
             sample = list(dict.fromkeys(drawn[at : at + size]))
             if self.pareto:
-                front = pareto_front(state.fitness[sample], [_cost(state.members[i]).multiply_adds for i in sample])
-                chosen = sample[front[drawn[at + size] * len(front) // len(state.members)]]
+                front = pareto_front(state.fitness[sample], [_cost(members[i]).multiply_adds for i in sample])
+                chosen = sample[front[drawn[at + size] * len(front) // len(members)]]
             else:
                 chosen = max(sample, key=lambda i: (state.fitness[i], i))
-            parents.append(state.members[chosen])
+            parents.append(members[chosen])
         return parents
 
     def _networks(self, texts: Sequence[str], state: RegularizedState) -> list[str]:
@@ -197,8 +198,21 @@ class RegularizedEvolution(ValidatedSearch):
         return [changed(text, limits, draws.index) if draws.chance(self.network_mutation) else text for text in texts]
 
 
+def _with_own_networks(genomes: Sequence[Genome], weights: Weights) -> list[Genome]:
+    """Return genomes with the same weights whose networks are their own: those of another run may have none."""
+    return [
+        genome if isinstance(genome.network, str) else genome.child(0, 1.0, Graft(weights.networks[genome.network]))
+        for genome in genomes
+    ]
+
+
+def _text(genome: Genome) -> str:
+    assert isinstance(genome.network, str)  # of all members
+    return genome.network
+
+
 def _cost(genome: Genome) -> Cost:
-    return _cost_of(genome.network) if isinstance(genome.network, str) else Cost(0, 0)
+    return _cost_of(_text(genome))
 
 
 _cost_of = lru_cache(maxsize=4096)(cost)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.regularized_evolution import RegularizedEvolution
-from neuroevo.core.genome import Graft
+from neuroevo.core.genome import Genome, Graft
 from neuroevo.core.problems import ConfigError
 from neuroevo.core.statistics import pareto_front
 from neuroevo.inspector.inspection import Inspection
+from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.grafting import cost
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
@@ -51,7 +52,7 @@ def test_the_front_is_what_nothing_dominates(points):
 
 def told(algorithm, state, scores):
     genomes = algorithm.ask(state, ToyWeights())
-    after = algorithm.tell(state, Played(genomes, scores(genomes)))
+    after = algorithm.tell(state, Played(genomes, scores(genomes)), ToyWeights())
     return genomes, algorithm.tell_validation(after, Played(after.candidates, np.zeros(len(after.candidates))))
 
 
@@ -120,3 +121,16 @@ def test_settings_that_do_not_fit_are_refused():
     screen = {"env": {"name": "freeway"}, "network": {"name": "model", "dtype": "int8"}}
     with pytest.raises(ConfigError, match="layers that integer networks lack, expected float32"):
         config(**{**EVOLVED, **screen})
+
+
+def test_it_starts_from_genomes_of_the_configured_network():
+    """Whose cost counts as that of every other network."""
+    algorithm = RegularizedEvolution(population=6, offspring=6, tournament=6, validation_candidates=2, pareto=True)
+    start = [Genome(seed).child(1, 0.5) for seed in range(6)]
+    (offspring, state) = told(algorithm, algorithm.init(1, start), lambda genomes: np.arange(6.0))
+    assert {each.parent.parent for each in offspring} <= set(start)
+    assert all(isinstance(each.network, str) for each in (*offspring, *state.members, *state.front))
+    weights = NativeWeights(ToyWeights.networks)
+    for each in offspring:
+        np.testing.assert_array_equal(weights.theta(each.parent), weights.theta(each.parent.parent))
+    assert algorithm.metrics(algorithm.init(1), state)["multiply_adds_mean"] > 0
