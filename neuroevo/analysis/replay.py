@@ -12,7 +12,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.genome import GAUSSIAN, Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.native.population import Population
+from neuroevo.native.population import Population, padded
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
 from neuroevo.rollout.row_cache import needed_rows
@@ -79,10 +79,7 @@ class Replay:
         count, dtype = len(held) + (len(genomes) if members else 0), config.network.dtype
         self.population = Population(texts, count, dtype=dtype, float_rows=len(held), kind=kind)
         networks = [texts.index(self.weights.text(each.network)) for each in held]
-        thetas = np.zeros((len(held), max(self.population.dimensions)), np.float32)
-        for theta, each in zip(thetas, held, strict=True):
-            own = self.weights.theta(each)
-            theta[: len(own)] = own
+        thetas = padded([self.weights.theta(each) for each in held], self.population.dimensions)
         self.population.assign(range(len(held)), networks, thetas)
         self._slots = np.arange(len(genomes))
         self.rows = self._slots if not members else self._rows_of(genomes, held)

@@ -19,6 +19,22 @@ from neuroevo.networks.layers import take_apart
 Ints = Sequence[int] | np.ndarray
 
 
+def padded(thetas: Sequence[np.ndarray], dimensions: Sequence[int]) -> np.ndarray:
+    """Return the weights of K networks as one array.
+
+    Args:
+        thetas: [K], float32 [D of its network] each.
+        dimensions: D of each network of a population.
+
+    Returns:
+        float32 [K, max D], zeros after the D of a smaller network.
+    """
+    rows = np.zeros((len(thetas), max(dimensions)), np.float32)
+    for row, theta in zip(rows, thetas, strict=True):
+        row[: len(theta)] = theta
+    return rows
+
+
 class Population:
     """Population of R rows of weights. Rows are int64 [K]; arrays are converted to the dtypes given here.
 

@@ -12,7 +12,7 @@ import numpy as np
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, Kind, LowRank, Mutation, Scaled, grow
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum, noise_sums
-from neuroevo.native.population import Population
+from neuroevo.native.population import Population, padded
 from neuroevo.networks.grafting import inherited
 
 _KEPT_WEIGHTS = 1 << 26  # of genomes after a graft, 256 MB
@@ -75,7 +75,8 @@ class NativeWeights:
         population, network = self._population_of(genome.network)
         dimension = population.dimensions[network]
         if isinstance(genome.root, Center):
-            self._assign(population, 0, network, vector_of(genome.root, genome.network, dimension))
+            theta = vector_of(genome.root, genome.network, dimension)
+            population.assign([0], [network], padded([theta], population.dimensions))
         else:
             population.init([0], [network], [genome.root])
         for kind, alike in groupby(genome.mutations, key=lambda each: each.kind):
@@ -83,7 +84,8 @@ class NativeWeights:
             seeds, scales = [each.seed for each in mutations], [each.scale for each in mutations]
             spreads = None
             if isinstance(kind, Scaled):
-                self._assign(population, 1, network, vector_of(kind.spread, genome.network, dimension))
+                spread = vector_of(kind.spread, genome.network, dimension)
+                population.assign([1], [network], padded([spread], population.dimensions))
                 spreads = [1] * len(seeds)
             population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales, spreads)
         return population.read([0])[0, :dimension]
@@ -139,12 +141,6 @@ class NativeWeights:
                 self._own.popitem(last=False)
         self._own.move_to_end(network)
         return self._own[network], 0
-
-    @staticmethod
-    def _assign(population: Population, row: int, network: int, vector: np.ndarray) -> None:
-        theta = np.zeros((1, max(population.dimensions)), np.float32)
-        theta[0, : len(vector)] = vector
-        population.assign([row], [network], theta)
 
     def _theta_of_member(self, genome: Genome, mutation: Mutation) -> np.ndarray:
         assert genome.parent is not None
@@ -321,7 +317,4 @@ def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tu
             theta_of[i] = numbers.setdefault(genome.root, len(vectors))
             if theta_of[i] == len(vectors):
                 vectors.append(vector)
-    thetas = np.zeros((len(vectors), max(dimensions)), np.float32)
-    for theta, vector in zip(thetas, vectors, strict=True):
-        theta[: len(vector)] = vector
-    return theta_of, thetas
+    return theta_of, padded(vectors, dimensions)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from neuroevo.networks.grafting import cost
-from neuroevo.networks.layers import output_shape, split_lines
+from neuroevo.networks.layers import split_lines, walk
 
 _WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 _KERNELS = (1, 2, 3, 4, 5, 8)
@@ -69,19 +69,14 @@ class _Network:
     def __str__(self) -> str:
         return "; ".join([self.first, *(line for layer in self.hidden for line in layer), *self.last])
 
-    def __hash__(self) -> int:
-        return hash(str(self))
-
     def having(self, place: int, *layers: tuple[str, ...], without: int = 1) -> _Network:
         """Return the network with other layers at a place."""
         return _Network(self.first, (*self.hidden[:place], *layers, *self.hidden[place + without :]), self.last)
 
     def is_image(self, place: int) -> bool:
         """Return whether the hidden layer at a place reads an image."""
-        shape = tuple(map(int, self.first.split()[2:]))
-        for line in (line for layer in self.hidden[:place] for line in layer):
-            shape = output_shape(line.split(), shape)
-        return len(shape) == 3
+        read = sum(map(len, self.hidden[:place]))
+        return len([shape for _, shape, _ in walk(str(self))][read]) == 3
 
 
 def _split(text: str) -> _Network:
@@ -98,14 +93,11 @@ def _split(text: str) -> _Network:
 
 
 def _fits(text: str, limits: ChangeLimits) -> bool:
-    (_, _, *dims), *lines = split_lines(text)
-    shape = tuple(map(int, dims))
-    for line in lines:
-        if line[0] in ("dense", "lstm") and math.prod(shape) > _MOST_INPUTS:
+    lines = []
+    for line, shape, output in walk(text):
+        if min(output) < 1 or (line[0] in ("dense", "lstm") and math.prod(shape) > _MOST_INPUTS):
             return False
-        shape = output_shape(line, shape)
-        if min(shape) < 1:
-            return False
+        lines.append(line)
     units = sum(int(line[1]) for line in lines if line[0] == "lstm")
     layers = sum(line[0] in _MAIN for line in lines) - 1
     return cost(text).weights <= limits.weights and layers <= limits.layers and units <= limits.units

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroevo.networks.layers import output_shape, split_lines
+from neuroevo.networks.layers import walk
 
 
 @dataclass(frozen=True)
@@ -115,13 +115,10 @@ def _aligned(own: list[_Block], others: list[_Block]) -> list[tuple[_Block, _Blo
 
 def _blocks(text: str) -> list[_Block]:
     """Return the layers that have weights; a bias belongs to the conv or dense layer before it."""
-    (_, _, *dims), *lines = split_lines(text)
-    shape, offset, previous = tuple(map(int, dims)), 0, ""
+    offset, previous = 0, ""
     blocks: list[_Block] = []
-    for line in lines:
-        kind, *words = line
+    for (kind, *words), shape, output in walk(text):
         shapes: list[tuple[int, ...]] = []
-        after = output_shape(line, shape)
         if kind == "conv":
             shapes = [(int(words[1]), int(words[2]), shape[2], int(words[0]))]
         elif kind == "dense":
@@ -142,6 +139,6 @@ def _blocks(text: str) -> list[_Block]:
             parts = [*last.parts, *parts]
             blocks.append(_Block(last.kind, tuple(parts), last.positions))
         elif parts:
-            blocks.append(_Block(kind, tuple(parts), math.prod(after[:-1]) if kind == "conv" else 1))
-        previous, shape = kind, after
+            blocks.append(_Block(kind, tuple(parts), math.prod(output[:-1]) if kind == "conv" else 1))
+        previous = kind
     return blocks

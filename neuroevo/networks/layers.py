@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,10 +89,7 @@ def output_size(text: str) -> int:
     Args:
         text: The network as text.
     """
-    (_, _, *dims), *lines = split_lines(text)
-    shape = tuple(map(int, dims))
-    for line in lines:
-        shape = output_shape(line, shape)
+    *_, (_, _, shape) = walk(text)
     return math.prod(shape)
 
 
@@ -109,8 +107,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
     Raises:
         ValueError: D or S does not fit the network.
     """
-    (_, dtype, *dims), *lines = split_lines(text)
-    shape = input_shape = tuple(map(int, dims))
+    (_, dtype, *dims), *_ = split_lines(text)
     layers: list[Layer] = []
     numbers: Counter[str] = Counter()
     used = known = 0
@@ -127,7 +124,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
         known += channels
         return None if statistics is None else statistics[known - channels : known]
 
-    for kind, *words in lines:
+    for (kind, *words), shape, _ in walk(text):
         if kind == "bias" and layers and layers[-1].kernel is not None and layers[-1].bias is None:
             layers[-1] = replace(layers[-1], bias=take(shape[-1]))
             continue
@@ -163,12 +160,11 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             mean = next_statistics(shape[-1])
             layer = replace(layer, mean=mean, factor=next_statistics(shape[-1]))
         layers.append(layer)
-        shape = output_shape([kind, *words], shape)
     if used != len(theta):
         raise ValueError(f"theta has {len(theta):,} weights, the network '{text}' takes {used:,}")
     if statistics is not None and known != len(statistics):
         raise ValueError(f"statistics has {len(statistics):,} numbers, the network '{text}' takes {known:,}")
-    return Layers(dtype, input_shape, math.prod(shape), tuple(layers))
+    return Layers(dtype, tuple(map(int, dims)), output_size(text), tuple(layers))
 
 
 def split_lines(text: str) -> list[list[str]]:
@@ -176,7 +172,17 @@ def split_lines(text: str) -> list[list[str]]:
     return [line.split() for line in text.strip().rstrip(";").split(";")]
 
 
-def output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
+def walk(text: str) -> Iterator[tuple[list[str], tuple[int, ...], tuple[int, ...]]]:
+    """Yield the words of each layer of a network, and the shapes of its input and of its output."""
+    (_, _, *dims), *lines = split_lines(text)
+    shape = tuple(map(int, dims))
+    for line in lines:
+        output = _output_shape(line, shape)
+        yield line, shape, output
+        shape = output
+
+
+def _output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of a layer's output.
 
     Args:

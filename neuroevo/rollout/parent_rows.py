@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
-import numpy as np
-
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.native.population import padded
 from neuroevo.native.submission import Source
 from neuroevo.native.weights import dense_root, network_index
 from neuroevo.rollout.engine import EnginePopulation
@@ -88,9 +87,7 @@ class ParentRows:
     def _fill_from_root(self, row: int, genome: Genome) -> None:
         network = network_index(genome)
         if isinstance(genome.root, Center):
-            vector = dense_root(genome, self._dimensions)
-            theta = np.zeros((1, max(self._dimensions)), np.float32)
-            theta[0, : len(vector)] = vector
-            self.population.assign([row], [network], theta)
+            theta = dense_root(genome, self._dimensions)
+            self.population.assign([row], [network], padded([theta], self._dimensions))
         else:
             self.population.init([row], [network], [genome.root])
