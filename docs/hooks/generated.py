@@ -23,6 +23,7 @@ from neuroevo.config import sources
 from neuroevo.config.schema import SECTIONS
 from neuroevo.envs import registry
 from neuroevo.envs.atari import AtariGame, AtariOptions
+from neuroevo.envs.atari_ram import RAM_NAMES
 from neuroevo.envs.brax import BraxOptions
 from neuroevo.envs.gymnasium.family import GymnasiumOptions
 from neuroevo.envs.hard_maze import HardMazeOptions
@@ -157,6 +158,11 @@ def _games(_: str) -> str:
     return f"{len(names)} games: {', '.join(map(code, names))}."
 
 
+def _ram(_: str) -> str:
+    rows = [f"| {code(game)} | {', '.join(map(code, names))} |" for game, names in RAM_NAMES.items()]
+    return "\n".join(["| game | bytes |", "|---|---|", *rows])
+
+
 def _columns(_: str) -> str:
     return ", ".join(code(name) for name in COLUMNS) + "."
 
@@ -175,6 +181,7 @@ MADE: dict[str, Callable[[str], str]] = {
     "layers": _layers,
     "commands": _commands,
     "games": _games,
+    "ram": _ram,
     "columns": _columns,
     "schema": _schema,
 }

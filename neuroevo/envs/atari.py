@@ -14,8 +14,9 @@ from pydantic import BeforeValidator, Field, Strict
 
 from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import Problem
-from neuroevo.core.settings import listed, settings, whole
+from neuroevo.core.problems import Problem, did_you_mean
+from neuroevo.core.settings import Name, listed, settings, whole
+from neuroevo.envs.atari_ram import RAM_NAMES
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import key_of, option_text
 
@@ -66,8 +67,9 @@ class AtariOptions:
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
-    behavior: Annotated[tuple[Annotated[_Whole, Field(ge=0, lt=_RAM_BYTES)], ...], BeforeValidator(listed)] = ()
-    """The bytes of RAM, numbered from 0 to 127, that are the behavior of an episode; empty: all of them."""
+    behavior: Annotated[tuple[Annotated[_Whole, Field(ge=0, lt=_RAM_BYTES)] | Name, ...], BeforeValidator(listed)] = ()
+    """The bytes of RAM that are the behavior of an episode, by their numbers from 0 to 127 or, where the game has them,
+    by names such as "room" and "player_x"; empty: all bytes."""
 
 
 class AtariGame(Environment):
@@ -128,7 +130,8 @@ class AtariGame(Environment):
     @property
     def measures(self) -> Sequence[Measure]:
         """Bytes of RAM."""
-        return [Measure(f"RAM {byte}", 0, 255) for byte in self.options.behavior or range(_RAM_BYTES)]
+        chosen = self.options.behavior or range(_RAM_BYTES)
+        return [Measure(byte if isinstance(byte, str) else f"RAM {byte}", 0, 255) for byte in chosen]
 
     def check(self) -> list[Problem]:
         """Report a version that Gymnasium lacks or that is not supported, and a missing or damaged ROM."""
@@ -143,11 +146,22 @@ class AtariGame(Environment):
             if getattr(self.options, key) != value:
                 expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
                 found.append(Problem(f"env.options.{key}", expected, getattr(self.options, key)))
+        known = RAM_NAMES.get(self.name, {})
+        for byte in self.options.behavior:
+            if isinstance(byte, str) and byte not in known:
+                named = f", or one of {', '.join(known)}{did_you_mean(byte, known)}" if known else ""
+                found.append(Problem("env.options.behavior", f"expected numbers of bytes from 0 to 127{named}", byte))
         return found
 
     def native_options(self) -> Mapping[str, Any]:
-        """Add the ROM's path. UserError: it is missing or damaged."""
-        return {"rom": _rom_path(self.name), **self.values}
+        """Add the ROM's path, and resolve the names of bytes. UserError: the ROM is missing or damaged."""
+        options: dict[str, Any] = {"rom": _rom_path(self.name), **self.values}
+        if self.options.behavior:
+            known = RAM_NAMES.get(self.name, {})
+            options["behavior"] = tuple(
+                known[byte] if isinstance(byte, str) else byte for byte in self.options.behavior
+            )
+        return options
 
     def _wrong_version(self) -> str | None:
         """Return why a name with a version or the like cannot be played as Gymnasium would; None: it can."""

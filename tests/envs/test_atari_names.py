@@ -8,6 +8,7 @@ import pytest
 
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs import atari, registry
+from neuroevo.envs.atari_ram import RAM_NAMES
 from neuroevo.native.env_pool import EnvPool
 
 
@@ -74,3 +75,63 @@ def test_they_play_otherwise():
         played[name] = np.array(seen)
     ours, exact, sticky = played.values()
     assert (ours[4:] != exact[4:]).any() and (exact != sticky).any()
+
+
+RIGHT, LEFT, UP, DOWN = (3, 6, 8, 11, 14, 16), (4, 7, 9, 12, 15, 17), (2, 6, 7, 10, 14, 15), (5, 8, 9, 13, 16, 17)
+# Who does not walk there: a cannon below, ladders, hops in all directions, and a game that starts with an animation.
+ELSEWHERE = {
+    "player_x": {"berzerk", "demon_attack", "frostbite", "qbert"},
+    "player_y": {"frostbite", "hero", "montezuma_revenge", "ms_pacman", "pitfall", "pong", "private_eye", "qbert"},
+}
+
+
+@pytest.mark.parametrize("game", RAM_NAMES)
+def test_named_bytes_follow_the_joystick_and_the_lives(game):
+    from ale_py import ALEInterface, LoggerMode, roms
+
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    ale = ALEInterface()
+    ale.setInt("random_seed", 1)
+    ale.setFloat("repeat_action_probability", 0.0)
+    ale.loadROM(roms.get_rom_path(game))
+    actions, random = ale.getMinimalActionSet(), np.random.default_rng(0)
+    memory, lives, done = [], [], []
+    for frame in range(2000):
+        if ale.game_over():
+            ale.reset_game()
+        action = actions[random.integers(len(actions))] if frame % 8 == 0 else action  # noqa: F821
+        ale.act(action)
+        memory.append(ale.getRAM().astype(int))
+        lives.append(ale.lives())
+        done.append(action.value)
+    values = {name: np.array(memory)[:, byte] for name, byte in RAM_NAMES[game].items()}
+    if "lives" in values:  # the byte counts the lives that are left, or those after the current one
+        assert (np.isin(np.array(lives) - values["lives"], (0, 1)) | (np.array(lives) == 0)).all()
+    for name, positive, negative in (("player_x", RIGHT, LEFT), ("player_y", UP, DOWN)):
+        if name in values and game not in ELSEWHERE[name]:
+            moved = np.diff(values[name])
+            near = np.abs(moved) < 20  # it may jump when it starts anew
+            forward, backward = (
+                np.sign(moved[near & np.isin(done[1:], codes)]).mean() for codes in (positive, negative)
+            )
+            assert abs(forward - backward) > 0.05 and forward * backward < 0, (forward, backward)
+
+
+def test_a_behavior_may_name_bytes():
+    environment = registry.find("montezuma_revenge", {"behavior": ["room", 42, "player_y"]})
+    assert [(each.name, each.low, each.high) for each in environment.measures] == [
+        ("room", 0, 255),
+        ("RAM 42", 0, 255),
+        ("player_y", 0, 255),
+    ]
+    named, memory = EnvPool(environment.spec, 1), EnvPool(registry.resolve("montezuma_revenge"), 1)
+    for pool in (named, memory):
+        pool.reset([0], [1], [0])
+    assert np.array_equal(named.behavior([0])[0], memory.behavior([0])[0][[3, 42, 43]])
+    for name, given, message in (
+        ("montezuma_revenge", ["rooms"], r"one of inventory, level.*did you mean room\?"),
+        ("skiing", ["room"], "expected numbers of bytes from 0 to 127"),
+        ("skiing", [128], "behavior"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            registry.find(name, {"behavior": given})
