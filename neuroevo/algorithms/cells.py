@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from typing_extensions import Self
 
 from neuroevo.algorithms.base import Algorithm
-from neuroevo.core.archive import Grid
+from neuroevo.core.archive import Archive, Grid
 from neuroevo.core.behavior import Behavior, Measure
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.settings import Count, listed, settings
@@ -44,6 +44,11 @@ class CellSettings(Algorithm, ABC):
         """The grid, once on_measures() has seen to its bounds."""
         shape = self.cells * len(self.low) if len(self.cells) == 1 else self.cells
         return Grid(self.low, self.high, shape)
+
+    def cell_metrics(self, cells: Archive) -> dict[str, float]:
+        """Return the share of cells that have a genome, and the sum of their fitness."""
+        total = 0.0 if cells.fitness is None else float(cells.fitness.sum())
+        return {"coverage": len(cells) / math.prod(self.grid.shape), "qd_score": total}
 
     def on_measures(self, measures: Sequence[Measure]) -> Self:
         """Return the algorithm for behaviors of these numbers, with their bounds where the settings have none.

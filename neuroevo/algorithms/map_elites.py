@@ -8,7 +8,6 @@ among the mutations, since it would need the weights of both.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -18,7 +17,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.cells import CellSettings
-from neuroevo.algorithms.novelty import check_behaviors, checked, known
+from neuroevo.algorithms.novelty import check_behaviors, checked, known, novelty
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
     ValidatedSearch,
@@ -28,6 +27,7 @@ from neuroevo.algorithms.selection import (
     mutated,
     pick_candidates,
     pick_parents,
+    ranking,
 )
 from neuroevo.core.archive import Archive
 from neuroevo.core.evaluator import Weights
@@ -61,6 +61,11 @@ class MAPElites(CellSettings, ValidatedSearch):
     """Genomes per generation."""
     sigma: Schedule = 0.02
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
+    tournament: Count = 1
+    """Tournament size: for each offspring this many cells are drawn, of which the one with the most novel behavior has
+    the parent; 1: parents are picked uniformly."""
+    k: Count = 10
+    """Number of nearest neighbors in a tournament: novelty is the mean distance to them among the cells' genomes."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
     """How many of the archive's fittest genomes play validation episodes; the previous elite replaces the last of them.
     """
@@ -76,7 +81,10 @@ class MAPElites(CellSettings, ValidatedSearch):
         parents = state.cells.genomes or state.start
         if not parents:
             return fresh_genomes(self.population, state)
-        picked = pick_parents(parents, self.population, state)
+        if self.tournament > 1 and state.cells.behaviors is not None:  # each behavior is its own nearest neighbor, too
+            score = novelty(state.cells.behaviors, state.cells, self.k + 1, peers=False)
+            parents = tuple(parents[i] for i in ranking(score))
+        picked = pick_parents(parents, self.population, state, self.tournament)
         return mutated(picked, [scale_at(self.sigma, state)] * self.population, state)
 
     def tell(self, state: MAPElitesState, population: Played, weights: Weights | None = None) -> MAPElitesState:
@@ -103,6 +111,4 @@ class MAPElites(CellSettings, ValidatedSearch):
 
     def metrics(self, before: MAPElitesState, after: MAPElitesState) -> dict[str, float]:
         """Return sigma, the share of cells with a genome, and the sum of their fitness."""
-        total = 0.0 if after.cells.fitness is None else float(after.cells.fitness.sum())
-        coverage = len(after.cells) / math.prod(self.grid.shape)
-        return {"sigma": shortest(scale_at(self.sigma, before)), "coverage": coverage, "qd_score": total}
+        return {"sigma": shortest(scale_at(self.sigma, before)), **self.cell_metrics(after.cells)}

@@ -17,6 +17,7 @@ from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
 from neuroevo.algorithms.low_rank_es import LowRankES
 from neuroevo.algorithms.map_elites import MAPElites
+from neuroevo.algorithms.me_es import MEES
 from neuroevo.algorithms.neat import NEAT
 from neuroevo.algorithms.ns_es import NSES, NSRAES, NSRES
 from neuroevo.algorithms.pgpe import PGPE
@@ -38,6 +39,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "ga_ns": GANS,
     "low_rank_es": LowRankES,
     "map_elites": MAPElites,
+    "me_es": MEES,
     "neat": NEAT,
     "ns_es": NSES,
     "nsr_es": NSRES,

@@ -50,6 +50,16 @@ SMALL = {
         "sigma": 0.2,
         "validation_candidates": 4,
     },
+    "me_es": {
+        "population": 30,
+        "cells": [6, 8],
+        "low": [-3.0, -3.0],
+        "high": [3.0, 3.0],
+        "sigma": 0.1,
+        "optimizer": {"learning_rate": 0.3},
+        "moves": 5,
+        "k": 3,
+    },
     "neat": {"population": 30, "sigma": 0.3, "initial_sigma": 0.5, "validation_candidates": 4},
     "pgpe": {"population": 30, "sigma": 0.1, "optimizer": {"type": "clipup", "learning_rate": 0.15}},
     "regularized_evolution": {
@@ -69,6 +79,7 @@ NEAR = {
     "ga_ns": 3.3,
     "ns_es": 3.0,
     "map_elites": 3.0,
+    "me_es": 2.5,
     "nsr_es": 1.5,
     "nsra_es": 1.5,
 }

@@ -1,0 +1,169 @@
+"""ME-ES, MAP-Elites by evolution strategies (Colas et al. 2020, https://arxiv.org/abs/2003.01825).
+
+A grid of behaviors keeps the fittest center of each cell. A cell is selected, and its center takes a number of steps of
+evolution strategies that increase fitness (to exploit) or novelty (to explore); after each step the center competes for
+the cell of its behavior. Novelty is the mean distance to the nearest behaviors of all centers so far. As in the paper,
+
+- the cell to explore from is one of the five most novel, with a probability proportional to its novelty;
+- the cell to exploit is, half of the time, one of the two fittest, and otherwise one of the two fittest of the last
+  five into which a center came.
+
+The paper's code (https://github.com/uber-research/Map-Elites-Evolutionary) differs: with probability 0.1 it explores
+from any cell, and it ranks the cells to exploit by the best offspring of their centers. Here the first center takes one
+step by fitness before a cell is selected, and fitness and behavior of a center are those of its validation episodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.cells import CellSettings
+from neuroevo.algorithms.es import ES, ESState
+from neuroevo.algorithms.novelty import check_behaviors, checked, known, novelty
+from neuroevo.algorithms.schedules import scale_at, shortest
+from neuroevo.algorithms.selection import finite, ranking
+from neuroevo.core.archive import Archive
+from neuroevo.core.arrays import check_counts
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_uniforms
+from neuroevo.core.settings import Count, settings
+
+_MOST_NOVEL, _RECENT, _FITTEST = 5, 5, 2  # cells from which one is selected
+
+
+@dataclass(frozen=True, eq=False)
+class MEESState(ESState):
+    """The state before a generation.
+
+    Attributes:
+        cells: The fittest center of each cell that has one.
+        recent: The last centers that came into a cell, oldest first.
+        behaviors: Behaviors of all centers, against which novelty is measured.
+        explores: Whether the center's steps increase novelty; otherwise fitness.
+        remaining: Steps of the center until another cell is selected.
+    """
+
+    cells: Archive = Archive()
+    recent: tuple[Genome, ...] = ()
+    behaviors: Archive = Archive()
+    explores: bool = False
+    remaining: int = 1
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: a count is below 0, or behaviors do not fit."""
+        super().check_state()
+        check_counts(remaining=self.remaining)
+        check_behaviors(self.behaviors)
+
+
+@settings
+class MEES(CellSettings, ES):
+    """MAP-Elites by evolution strategies, which keeps the best center of every cell of a grid of behaviors."""
+
+    mode: Literal["alternate", "explore", "exploit"] = "alternate"
+    """What the steps from a selected cell increase: "explore", novelty; "exploit", fitness; "alternate", first novelty,
+    from the next cell fitness, and so on."""
+    moves: Count = 10
+    """Steps of a center before another cell is selected."""
+    k: Count = 10
+    """Number of nearest neighbors: novelty is the mean distance to them among the behaviors of all centers."""
+
+    state_type = MEESState
+
+    def tell(self, state: MEESState, population: Played, weights: Weights) -> MEESState:  # type: ignore[override]
+        """Move the center by one optimizer step towards novelty or fitness.
+
+        Raises:
+            ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
+        """
+        count = len(population.genomes)
+        fitness = finite(population.fitness, count)
+        behaviors = checked(population.behaviors, count, state.behaviors)
+        if state.explores:
+            score = novelty(behaviors, state.behaviors, self.k, peers=False)
+            fitness = np.nan_to_num(score, nan=-1.0)  # unknown behaviors are the least novel
+        after = super().tell(state, replace(population, fitness=fitness), weights)
+        assert isinstance(after, MEESState)  # as state is
+        return replace(after, generation=state.generation)  # which ends with the validation
+
+    def candidates(self, state: MEESState) -> list[Genome]:
+        """Return the center that has moved."""
+        return [state.center]
+
+    def tell_validation(self, state: MEESState, validation: Played) -> MEESState:
+        """Let the center compete for the cell of its behavior, and select another cell when it is time.
+
+        Raises:
+            ValueError: A fitness is not finite, or there are no behaviors.
+        """
+        fitness = finite(validation.fitness, 1, "candidate")
+        behaviors = checked(validation.behaviors, 1, state.behaviors).astype(np.float64)
+        behaviors[~known(behaviors)] = np.nan
+        cells = state.cells.keep_best(self.grid, behaviors, validation.genomes, fitness)
+        came = tuple(genome for genome in validation.genomes if genome in cells.genomes)
+        state = replace(
+            state,
+            generation=state.generation + 1,
+            steps=state.steps + validation.steps,
+            cells=cells,
+            recent=tuple(each for each in (*state.recent, *came) if each in cells.genomes)[-_RECENT:],
+            behaviors=state.behaviors.append(behaviors[known(behaviors)]),
+            remaining=max(state.remaining - 1, 0),
+        )
+        if state.remaining or not cells:
+            return state
+        explores = self.mode == "explore" or (self.mode == "alternate" and not state.explores)
+        center = self._most_novel(state) if explores else self._fittest(state)
+        return replace(state, center=center, optimizer=None, explores=explores, remaining=self.moves)
+
+    def elite(self, state: MEESState) -> Genome:
+        """Return the fittest center of a cell; while there is none, the current center."""
+        return next(iter(self.best(state)), state.center)
+
+    def best(self, state: MEESState) -> list[Genome]:
+        """Return the centers of all cells, fittest first."""
+        return _by_fitness(state.cells)
+
+    def archive(self, state: MEESState) -> Archive:
+        """Return the centers of the cells."""
+        return state.cells
+
+    def novelties(self, state: MEESState, population: Played) -> np.ndarray | None:
+        """Return the novelty of each member, float64 [N], NaN where unknown; None before the first center is known."""
+        if not state.behaviors:
+            return None
+        behaviors = checked(population.behaviors, len(population.genomes), state.behaviors)
+        return novelty(behaviors, state.behaviors, self.k, peers=False)
+
+    def metrics(self, before: MEESState, after: MEESState) -> dict[str, float]:  # type: ignore[override]
+        """Return sigma, whether the center explored, and the coverage and QD-score of the cells."""
+        sigma = shortest(scale_at(self.sigma, before))
+        return {"sigma": sigma, "explores": float(before.explores), **self.cell_metrics(after.cells)}
+
+    def _most_novel(self, state: MEESState) -> Genome:
+        """Select one of the most novel cells' centers with a probability proportional to its novelty."""
+        assert state.cells.behaviors is not None
+        # A center's own behavior is among the others', at distance 0: it adds the same to the sum of each cell.
+        score = novelty(state.cells.behaviors, state.behaviors, self.k + 1, peers=False)
+        best = ranking(score)[:_MOST_NOVEL]
+        edges = np.cumsum(score[best]) if score[best].any() else np.arange(1.0, len(best) + 1)
+        (drawn,) = draw_uniforms(1, state.seed, state.generation, Purpose.CENTERS)
+        return state.cells.genomes[best[int(np.searchsorted(edges / edges[-1], drawn, side="right"))]]
+
+    def _fittest(self, state: MEESState) -> Genome:
+        """Select one of the fittest cells' centers, half of the time among the latest cells alone."""
+        latest, drawn = draw_uniforms(2, state.seed, state.generation, Purpose.CENTERS)
+        best = _by_fitness(state.cells)
+        if latest < 0.5:
+            best = [each for each in best if each in state.recent]
+        best = best[:_FITTEST]
+        return best[int(drawn * len(best))]
+
+
+def _by_fitness(cells: Archive) -> list[Genome]:
+    return [] if cells.fitness is None else [cells.genomes[i] for i in ranking(cells.fitness)]
