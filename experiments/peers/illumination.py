@@ -1,10 +1,11 @@
-"""Evaluations per second of CMA-ME on HalfCheetah beside pyribs with Gymnasium's vector environments, in turns.
+"""Evaluations per second of CMA-ME on a robot beside pyribs with Gymnasium's vector environments, in turns.
 
-    .venv/bin/python -m experiments.peers.illumination --rounds 3
+    .venv/bin/python -m experiments.peers.illumination --env Walker2d-v5 --rounds 3
 
-Both ask the same emitters of pyribs for linear policies of 102 weights, whose behavior is the final position along the
-track, and play an episode of 1,000 steps of each. Ours plays them by the algorithm `ribs` and its evaluator; theirs by
-gymnasium.make_vec, in processes (async) or in one (sync), whichever is faster here, with policies multiplied in NumPy.
+Both ask the same emitters of pyribs for linear policies, whose behavior is the final position along the track, and play
+an episode of each: 1,000 steps of HalfCheetah, or until Walker2d falls. Ours plays them by the algorithm `ribs` and its
+evaluator; theirs by gymnasium.make_vec, in processes (async) or in one (sync), whichever is faster here, with policies
+multiplied in NumPy, and environments that step until the last of their episodes has ended.
 """
 
 from __future__ import annotations
@@ -17,30 +18,37 @@ from collections.abc import Callable
 import gymnasium
 import numpy as np
 
-from neuroevo.algorithms.ribs import Illumination
+from neuroevo.algorithms.ribs import Ribs
 from neuroevo.config.load import make_config
+from neuroevo.config.schema import Config
 from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.training.phase import play_phase, played_by
 
-ENV, POPULATION, STEPS = "HalfCheetah-v5", 64, 1000
-CONFIG = {
-    "env": {"name": ENV},
-    "network": {"name": "linear"},
-    "algorithm": {
-        "name": "ribs",
-        "population": POPULATION,
-        "emitters": 4,
-        "cells": [100, 1],
-        "low": [-30.0, -1.0],
-        "high": [30.0, 1.0],
-    },
-    "training": {"generations": 1, "max_episode_steps": "env_default"},
-}
+POPULATION = 64
 
 
-def ours() -> Callable[[], None]:
+def config_for(env: str) -> Config:
+    """Return a run of CMA-ME in an environment of Gymnasium."""
+    return make_config(
+        {
+            "env": {"name": env},
+            "network": {"name": "linear"},
+            "algorithm": {
+                "name": "ribs",
+                "population": POPULATION,
+                "emitters": 4,
+                "cells": [100, 1],
+                "low": [-30.0, -1.0],
+                "high": [30.0, 1.0],
+            },
+            "training": {"generations": 1, "max_episode_steps": "env_default"},
+        }
+    )
+
+
+def ours(env: str) -> Callable[[], None]:
     """Return a function that plays a generation by our evaluator."""
-    config = make_config(CONFIG)
+    config = config_for(env)
     algorithm, evaluator = config.algorithm, make_evaluator(config)
     state = algorithm.init(0)
 
@@ -53,24 +61,31 @@ def ours() -> Callable[[], None]:
     return generation
 
 
-def theirs(mode: str, environments: int) -> Callable[[], None]:
+def theirs(env: str, mode: str, environments: int) -> Callable[[], None]:
     """Return a function that plays a generation by pyribs and Gymnasium.
 
     Args:
+        env: An environment of Gymnasium.
         mode: "async" or "sync".
         environments: How many are stepped together; a divisor of the population.
     """
-    scheduler: Illumination = make_config(CONFIG).algorithm.start(np.zeros(102), 0)
-    vector = gymnasium.make_vec(ENV, environments, vectorization_mode=mode)
+    vector = gymnasium.make_vec(env, environments, vectorization_mode=mode)
+    inputs, outputs = vector.single_observation_space.shape[0], vector.single_action_space.shape[0]
+    algorithm = config_for(env).algorithm
+    assert isinstance(algorithm, Ribs)
+    scheduler = algorithm.start(np.zeros(inputs * outputs), 0)
 
     def play(policies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        matrices, total = policies.reshape(environments, 17, 6), np.zeros(environments)
+        matrices = policies.reshape(environments, inputs, outputs)
+        total, position, alive = np.zeros(environments), np.zeros(environments), np.ones(environments, bool)
         observations, _ = vector.reset(seed=0)
-        for _ in range(STEPS):
+        while alive.any():
             actions = np.tanh(np.einsum("ei,eij->ej", observations, matrices))
-            observations, rewards, _, _, info = vector.step(actions)
-            total += rewards
-        return total, info["x_position"]
+            observations, rewards, terminated, truncated, info = vector.step(actions)
+            total[alive] += rewards[alive]
+            position[alive] = info["x_position"][alive]
+            alive &= ~(terminated | truncated)
+        return total, position
 
     def generation() -> None:
         found = [play(part) for part in np.split(scheduler.ask(), POPULATION // environments)]
@@ -83,13 +98,15 @@ def theirs(mode: str, environments: int) -> Callable[[], None]:
 def main() -> None:
     """Print the medians, and the median ratio to the fastest peer, round by round."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--env", default="HalfCheetah-v5")
     parser.add_argument("--rounds", type=int, default=3)
-    rounds = parser.parse_args().rounds
+    parsed = parser.parse_args()
+    env, rounds = parsed.env, parsed.rounds
     ways = {
-        "neuroevo": ours(),
-        "sync": theirs("sync", 16),
-        "async, 2": theirs("async", 2),
-        "async, 8": theirs("async", 8),
+        "neuroevo": ours(env),
+        "sync": theirs(env, "sync", 16),
+        "async, 2": theirs(env, "async", 2),
+        "async, 8": theirs(env, "async", 8),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for generation in ways.values():
