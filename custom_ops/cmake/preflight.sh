@@ -14,11 +14,11 @@ if ! command -v "$python" >/dev/null 2>&1; then
 else
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   case $version in
-  3.10 | 3.11 | 3.12 | 3.13)
+  3.11 | 3.12 | 3.13)
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
       lacks "'$python' ($version) cannot make virtual environments: apt-get install -y python$version-venv"
     ;;
-  *) lacks "'$python' is Python $version, 3.10 to 3.13 is needed: apt-get install -y python3.12-venv && make setup PYTHON=python3.12" ;;
+  *) lacks "'$python' is Python $version, 3.11 to 3.13 is needed: apt-get install -y python3.12-venv && make setup PYTHON=python3.12" ;;
   esac
 fi
 

@@ -15,7 +15,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -81,7 +81,7 @@ def _machine() -> dict[str, object]:
         "cpu": models[0] if models else "unknown",
         "cores": os.cpu_count(),
         "commit": commit.stdout.strip(),
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "load_before": os.getloadavg()[0],
     }
 

@@ -6,10 +6,9 @@ import math
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator
-from typing_extensions import Self
 
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.core.archive import Archive, Grid

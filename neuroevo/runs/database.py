@@ -10,7 +10,6 @@ import errno
 import os
 import sqlite3
 import stat
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -94,8 +93,7 @@ class Database:
                 self._defend(mode)
 
     def _defend(self, mode: str) -> None:
-        if sys.version_info >= (3, 11):
-            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self._connection.execute("PRAGMA cell_size_check = ON")
         if mode == "ro":  # what writes checks the file

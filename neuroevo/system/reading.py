@@ -11,14 +11,9 @@ import io
 import json
 import os
 import stat
-import sys
+import tomllib
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
 
 LARGEST_TEXT = 1 << 24  # bytes; configurations have a few thousand
 DEEPEST = 64  # of lists and tables in each other; configurations and states have less than ten

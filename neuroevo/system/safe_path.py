@@ -17,16 +17,11 @@ def python_command(code: str) -> tuple[str, ...]:
     Args:
         code: What it runs, in which sys is imported.
     """
-    if sys.version_info >= (3, 11):  # Python 3.13 imports linecache before it runs the code
-        return sys.executable, "-P", "-c", f"import sys; {code}"
-    return sys.executable, "-c", f"import sys; sys.path[:] = filter(None, sys.path); {code}"
+    return sys.executable, "-P", "-c", f"import sys; {code}"
 
 
 def safe_variables() -> dict[str, str]:
-    """Return environment variables for a process whose own Python processes shall not look there either.
-
-    Python 3.10 ignores the first one.
-    """
+    """Return environment variables for a process whose own Python processes shall not look there either."""
     return {"PYTHONSAFEPATH": "1", **glfw_variables()}
 
 

@@ -187,7 +187,6 @@ def test_no_command_imports_a_module_from_the_current_folder(hostile, package, w
     assert done.returncode == 0 or words[:2] == WITHOUT_A_SCREEN, done.stderr
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no option -P")
 def test_nor_does_python_with_a_safe_path(hostile):
     done = neuroevo(hostile, "evaluate", "gymnasium", *PLAY, program=(sys.executable, "-P", "-m", "neuroevo"))
     assert done.returncode == 0, done.stderr

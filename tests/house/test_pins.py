@@ -26,7 +26,7 @@ def test_every_python_has_the_pinned_version(pin):
     try:
         installed = version(pin.name)
     except PackageNotFoundError:
-        pytest.skip(f"{pin.name} is not installed here")  # tomli is for 3.10 alone; an extra may be left out
+        pytest.skip(f"{pin.name} is not installed here")  # an extra may be left out
     expected = [other.specifier for other in PINS if other.name == pin.name]  # extras may exclude each other
     assert any(installed in each for each in expected), f"{pin.name} {installed} is installed; expected {expected}"
     allowed = SpecifierSet(metadata(pin.name).get("Requires-Python", ""))
@@ -43,5 +43,5 @@ def test_wheels_are_built_against_what_is_installed_with_them():
 
 
 def _marked(pin, python):
-    """Whether the pin is for this Python, such as tomli for `python_version < "3.11"`."""
+    """Whether the pin is for this Python, such as one for `python_version >= "3.12"`."""
     return pin.marker is None or pin.marker.evaluate({"python_version": python})

@@ -14,7 +14,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ def page(figures: Figures) -> list[str]:
     carried = ROOT / "build" / "gpu_carry" / "commit"
     commit = _output("git", "describe", "--always", "--dirty")
     commit = commit or (carried.read_text(encoding="utf-8").strip() if carried.exists() else "unknown commit")
-    now = datetime.now(timezone.utc).isoformat(timespec="minutes")
+    now = datetime.now(UTC).isoformat(timespec="minutes")
     lines = [f"# {machine['device']}", "", f"{now}, {commit}, {_cpu()}. Measured by `make gpu-report`.", ""]
     steps = figures.all("step")
     lines += table(["step", "exit status", "s"], ([s["step"], s["status"], s["seconds"]] for s in steps))
