@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -76,8 +74,6 @@ class NativeVectorEnv(VectorEnv):
         self._everywhere.flags.writeable = False
         self._buffers = None if copy else [self._core.new_observations(), self._core.new_observations()]
         self._process = os.getpid()
-        self._executor: ThreadPoolExecutor | None = None
-        self._pending: Future | None = None
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -92,7 +88,7 @@ class NativeVectorEnv(VectorEnv):
                 episode, and draws a seed where there was none.
             options: {"reset_mask": bool [N]} or None.
         """
-        self._require_idle("reset")
+        self._require_open("reset")
         mask = self._mask(options or {})
         seeds, seeded = self._seeds_of(seed, mask)
         observations = self._next_observations()
@@ -102,27 +98,19 @@ class NativeVectorEnv(VectorEnv):
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all environments with actions [N] or [N, A]. InvalidAction: the space does not contain them."""
-        self._require_idle("step")
-        return self._step(self._checked(actions))
-
-    def step_async(self, actions: np.ndarray) -> None:
-        """Begins a step, which goes on while the script does other things, until it calls step_wait()."""
-        self._require_idle("step_async")
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(1, "neuroevo-vector")
-        self._pending = self._executor.submit(self._step, self._checked(actions).copy())
-
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the result of the step that step_async() started."""
-        self._require_own("step_wait")
-        if self._pending is None:
-            raise error.NoAsyncCallError("step_wait was called without step_async", "step")
-        pending, self._pending = self._pending, None
-        return pending.result()
+        self._require_open("step")
+        core, observations = self._core, self._next_observations()
+        core.step(self._checked(actions), observations)
+        infos = self._named(core.infos.copy(), self._everywhere)
+        if self._same_step:
+            self._add_finals(infos)
+        elif core.failures.any():
+            self._add_failures(infos)
+        return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
 
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return the screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
-        self._require_idle("render")
+        self._require_open("render")
         if self.render_mode is None:
             return None
         return tuple(self._core.render())
@@ -133,25 +121,10 @@ class NativeVectorEnv(VectorEnv):
         return tuple(int(seed) if has else None for seed, has in zip(self._seeds, self._has_seed, strict=True))
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
-        """Frees the environments; a step that was begun is waited for."""
-        if os.getpid() != self._process:  # a fork has neither the thread of that step nor those of the environments
+        """Free the environments."""
+        if os.getpid() != self._process:  # a fork does not have the environments' threads
             return
-        if self._pending is not None:
-            with suppress(Exception):  # its outcome is not wanted any more
-                self.step_wait()
-        if self._executor is not None:
-            self._executor.shutdown()
         self._core.free()
-
-    def _step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        core, observations = self._core, self._next_observations()
-        core.step(actions, observations)
-        infos = self._named(core.infos.copy(), self._everywhere)
-        if self._same_step:
-            self._add_finals(infos)
-        elif core.failures.any():
-            self._add_failures(infos)
-        return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
 
     def _add_finals(self, infos: dict[str, Any]) -> None:
         """Add the last observations and infos of the episodes that have ended."""
@@ -231,18 +204,13 @@ class NativeVectorEnv(VectorEnv):
         with np.errstate(over="ignore"):  # infinity: the core says where
             return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
 
-    def _require_own(self, what: str) -> None:
+    def _require_open(self, what: str) -> None:
         if os.getpid() != self._process:
             raise error.ClosedEnvironmentError(
                 f"{what} was called in a fork of the process that made the environments: make them in the fork"
             )
-
-    def _require_idle(self, what: str) -> None:
-        self._require_own(what)
         if self.closed:
             raise error.ClosedEnvironmentError(f"{what} was called after close")
-        if self._pending is not None:
-            raise error.AlreadyPendingCallError(f"{what} was called before step_wait", "step")
         if what != "reset" and not self._has_seed.any():
             raise error.ResetNeeded(f"{what} was called before reset")
 

@@ -100,7 +100,7 @@ def test_two_threads_step_the_same_environments():
     assert printed.strip() == "(2, 84, 84, 4)"
 
 
-@pytest.mark.parametrize("what", ["step", "step_async", "results"])
+@pytest.mark.parametrize("what", ["step", "results"])
 def test_the_interpreter_exits_while_a_thread_is_in_a_call(what):
     script = f"""
         what = {what!r}
@@ -116,11 +116,8 @@ def test_the_interpreter_exits_while_a_thread_is_in_a_call(what):
                 else:
                     env.step(actions)
                     begun.set()
-        if what == "step_async":
-            env.step_async(actions)
-        else:
-            threading.Thread(target=play, daemon=True).start()
-            begun.wait()
+        threading.Thread(target=play, daemon=True).start()
+        begun.wait()
     """
     for _ in range(int(ROUNDS)):
         run(script)
@@ -215,7 +212,7 @@ print("done")
 def test_a_fork_in_the_middle_of_calls():
     printed = run(f"""{_FORKS}
 env, actions = make_env(num_threads=2)
-waiting, its_actions = make_env(num_threads=2)
+waiting, _ = make_env(num_threads=2)
 pool, population, rollout, episodes = make_rollout(steps=100)
 def step():
     while not over:
@@ -244,9 +241,7 @@ for thread in threads: thread.start()
 for _ in range(5 * ROUNDS):
     rollout.submit(episodes(40, first))
     first += 1000
-    waiting.step_async(its_actions)
     in_child(end)
-    waiting.step_wait()
 over = True
 for thread in threads: thread.join()
 rollout.close()

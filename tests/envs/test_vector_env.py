@@ -8,10 +8,8 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import (
-    AlreadyPendingCallError,
     ClosedEnvironmentError,
     InvalidAction,
-    NoAsyncCallError,
     ResetNeeded,
 )
 from gymnasium.vector import AutoresetMode
@@ -21,7 +19,7 @@ from neuroevo.envs import registry
 from neuroevo.envs.vector import make_vec
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
-from tests.support.vector_reference import assert_alike, episode_seeds
+from tests.support.vector_reference import episode_seeds
 
 MODES = list(AutoresetMode)
 
@@ -112,27 +110,6 @@ def test_observations_are_ones_own_or_take_turns():
         assert np.array_equal(found, expected) and np.array_equal(before, expected_before)
         assert not np.shares_memory(found, before)
     assert turns.step(np.zeros((2, 3)))[0] is before
-
-
-def test_steps_may_be_waited_for_later():
-    env, other = make_vec("Hopper", 2), make_vec("Hopper", 2)
-    env.reset(seed=0), other.reset(seed=0)
-    actions = np.full((2, 3), 0.5, np.float32)
-    expected = other.step(actions)
-    env.step_async(actions)
-    actions[:] = np.nan  # it is a copy that is being played
-    for call in (lambda: env.step(actions), lambda: env.step_async(actions), env.reset, env.render):
-        with pytest.raises(AlreadyPendingCallError):
-            call()
-    for one, two in zip(env.step_wait(), expected, strict=True):
-        assert_alike(one, two, 0)
-    with pytest.raises(NoAsyncCallError):
-        env.step_wait()
-    env.step_async(actions)
-    with pytest.raises(InvalidAction, match="is nan"):
-        env.step_wait()
-    env.step_async(np.zeros((2, 3)))
-    env.close()
 
 
 def test_screens():
