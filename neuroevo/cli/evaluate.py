@@ -61,17 +61,12 @@ def evaluate(
     limit.
 
     With --env the elite plays the same robot in another simulator: a run on Hopper-v5 on brax:hopper, or the reverse.
-    Instead of a run a file of a policy may be given that brax.io.model.save_params wrote; --set network.activation
-    says what follows its hidden layers, by default relu as in Brax's es.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
         from neuroevo.analysis.evaluation import evaluate as play
 
-        if run.is_file():
-            chosen = _of_policy(run, env, overrides or [], device, threads)
-        else:
-            chosen = _of_run(run, generation, env, overrides or [], device, threads, trust)
+        chosen = _of_run(run, generation, env, overrides or [], device, threads, trust)
         try:
             if not as_json:
                 print(f"{chosen.title} on {chosen.config.env.name}{chosen.note and f'; {chosen.note}'}", flush=True)
@@ -114,6 +109,7 @@ def _of_run(
 ) -> _Chosen:
     from neuroevo.analysis.transfer import transfer
     from neuroevo.config.schema import Env
+    from neuroevo.config.sources import apply, key_of
     from neuroevo.runs.reader import RunReader
     from neuroevo.sessions.evaluators import make_evaluator
 
@@ -129,38 +125,16 @@ def _of_run(
         tables: dict[str, Any] = {
             "env": {"name": env or config.env.name, "options": dict(config.env.options) if same else {}}
         }
-        _apply(tables, overrides, ("env.options.",))
+        for override in overrides:
+            if not key_of(override).startswith("env.options."):
+                raise UserError(f"--set {override}: expected env.options.KEY=VALUE, as nothing else counts here")
+            apply(tables, override)
         moved = transfer(config, elite, Env(**tables["env"]))
         evaluator, elite, config, note = moved.evaluator, moved.elite, moved.config, moved.note
         facts |= {"trained_on": reader.config.env.name, "observations": note}
     facts |= {"env": config.env.name, "network": network.name, "dtype": network.dtype, "mutations": mutations}
     title = f"elite of generation {generation}: {network} ({evaluator.dimension:,} weights, mutations: {mutations})"
     return _Chosen(config, evaluator, elite, title, facts, note)
-
-
-def _of_policy(path: Path, env: str | None, overrides: list[str], device: str | None, threads: int | None) -> _Chosen:
-    from neuroevo.analysis.brax_policy import read_policy
-    from neuroevo.config.load import make_config
-    from neuroevo.sessions.evaluators import make_evaluator
-
-    if env is None:
-        raise UserError(
-            f"{path} is a policy of Brax, which does not say where it plays: expected --env, such as brax:ant"
-        )
-    policy = read_policy(path)
-    tables = policy.tables(env)
-    _apply(tables, overrides, ("env.options.", "network.activation"))
-    config = _here(make_config(tables), device, threads)
-    evaluator = make_evaluator(config)
-    try:
-        elite = policy.elite(evaluator.observation_size, evaluator.num_actions)
-    except BaseException:
-        evaluator.close()
-        raise
-    hidden = " and ".join(map(str, policy.hidden))
-    title = f"{path.name}: hidden layers of {hidden} with {config.network.activation} ({evaluator.dimension:,} weights)"
-    facts = {"policy": str(path), "env": config.env.name, "network": "mlp", "activation": config.network.activation}
-    return _Chosen(config, evaluator, elite, title, facts)
 
 
 def _here(config: Config, device: str | None, threads: int | None) -> Config:
@@ -170,13 +144,3 @@ def _here(config: Config, device: str | None, threads: int | None) -> Config:
     if threads is not None:
         hardware = replace(hardware, threads=threads)
     return replace(config, hardware=hardware).on_this_machine()
-
-
-def _apply(tables: dict[str, Any], overrides: list[str], allowed: tuple[str, ...]) -> None:
-    from neuroevo.config.sources import apply, key_of
-
-    for override in overrides:
-        if not key_of(override).startswith(allowed):
-            expected = " or ".join(f"{key}KEY" if key.endswith(".") else key for key in allowed)
-            raise UserError(f"--set {override}: expected {expected}=VALUE, as nothing else counts here")
-        apply(tables, override)
