@@ -20,7 +20,7 @@ from neuroevo.runs.values import checksum
 from neuroevo.system.reading import parse_json
 
 _COLUMNS = ("token", "config", "origin", "info", "reference")
-FORKED, SNAPSHOT = "forked_from", "snapshot_of"  # keys of info
+FORKED = "forked_from"  # a key of info
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from neuroevo.runs.paths import (
 from neuroevo.runs.state_rows import Unusable, write_state
 from neuroevo.runs.values import Number
 from neuroevo.runs.writer import Writer, new_database
-from neuroevo.sessions.fork import Fork, prepare, write_fork, write_snapshot
+from neuroevo.sessions.fork import Fork, prepare, write_fork
 from neuroevo.sessions.log_file import logged_to
 from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.sessions.provenance import provenance
@@ -275,21 +275,6 @@ class RunFolder(Callback):
         if count := len(journal.known_episodes):
             log.info("%s has the outcomes of %d episodes, which are not played again", self._database.file, count)
         return journal
-
-    def snapshot(self, into: Path) -> None:
-        """Copy the open run as it is now into a folder that is a run, too, and can be forked.
-
-        Args:
-            into: The folder, without a run.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        with self._recorder.transaction():
-            if self._saved is not self.state:
-                self._recorder.save(self.state)
-        self._saved = self.state
-        write_snapshot(self.path, self.state.generation, into)
 
     def close(self) -> None:
         """Close the files and unlock the folder."""

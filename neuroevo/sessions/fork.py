@@ -2,16 +2,13 @@
 
 Its database begins with the other run's history up to where they part. What its next generations are made from, the
 state, has to fit: environment, network, algorithm and the shape of its state stay. Elites whose tests are not over play
-them again where the fork has another seed or another number of them. A snapshot is a fork without changes: a copy of a
-run as it is now, unaffected by what the run deletes later.
+them again where the fork has another seed or another number of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +18,11 @@ import numpy as np
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
-from neuroevo.config.own_runs import is_own, remember
+from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import BUDGETS, Config
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.core.state_codec import encode
-from neuroevo.core.user_module import KEPT
-from neuroevo.runs.about import FORKED, SNAPSHOT, About, read_about, write_about
+from neuroevo.runs.about import FORKED, About, read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.episode_rows import forget_episodes
 from neuroevo.runs.genome_rows import GenomeWriter
@@ -39,10 +35,8 @@ from neuroevo.runs.state_rows import (
     read_state_of,
     write_state,
 )
-from neuroevo.runs.writer import new_database
 from neuroevo.sessions.resume import cut_back, differences
 from neuroevo.sessions.warm_start import reference_of
-from neuroevo.system.files import make_folder
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
@@ -98,7 +92,7 @@ def prepare(
     info = about.info
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
-        "path": info.get(SNAPSHOT, str(reader.path.absolute())),
+        "path": str(reader.path.absolute()),
         "generation": found.state.generation,
         "changes": {
             f"{section}.{key}": [there, here]
@@ -158,35 +152,6 @@ def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> Genom
         ),
     )
     return genomes
-
-
-def write_snapshot(source: Path, generation: int, into: Path) -> None:
-    """Copy a run in its current state.
-
-    Args:
-        source: The run's folder.
-        generation: The number of finished generations, of which the run has a state.
-        into: A folder without a run.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-
-    def change(database: Database) -> None:
-        delete_states(database, [each for each in generations_of_states(database) if each != generation])
-        forget_episodes(database)
-        database.execute("UPDATE sessions SET ended = 1")
-        about = read_about(database)
-        info = {**about.info, SNAPSHOT: str(source.absolute())}
-        write_about(database, replace(about, info=info))
-
-    make_folder(into)
-    if (source / KEPT).is_dir():
-        shutil.copytree(source / KEPT, into / KEPT, symlinks=True)
-    new_database(into, change, source / DATABASE)
-    if is_own(source / DATABASE):
-        with suppress(OSError):
-            remember(into / DATABASE)
 
 
 def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:

@@ -179,21 +179,6 @@ def test_ctrl_c_and_an_older_state(tmp_path):
         assert results(path) == results(tmp_path / "whole")
 
 
-def test_a_snapshot_takes_no_outcomes_from_the_run(tmp_path):
-    """It is one of the last finished generation, and outcomes of the next one are not played again."""
-    path, whole = tmp_path / "run", Dribbling()
-    new_run(tmp_path / "whole", whole)
-    over = interrupted(path, 40, checkpoints={"every": 9})
-    delete_states_after(path, 0)
-    rest, folder = Dribbling(), RunFolder.resume(path)
-    with folder.open(["test"]):
-        known = outcomes_in(path)
-        folder.snapshot(tmp_path / "snapshot")
-        assert outcomes_in(path) == known > 30 and outcomes_in(tmp_path / "snapshot") == 0
-    play(RunFolder.resume(path), rest)
-    assert rest.over + over == whole.over
-
-
 def test_the_time_of_a_generation_in_progress_counts(tmp_path, monkeypatch):
     now, path = 0.0, tmp_path / "run"
 

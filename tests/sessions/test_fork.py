@@ -7,8 +7,8 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.runs.reader import RunReader
 from neuroevo.sessions.folder import RunFolder
-from tests.support.databases import checkpoints_of, database_contents, info_of, query, read_elites, read_rows
-from tests.support.runs import config, contents, interrupted_run, new_run, play, results, timeless
+from tests.support.databases import checkpoints_of, info_of, query, read_elites, read_rows
+from tests.support.runs import config, contents, interrupted_run, new_run, play, results
 from tests.support.toy import ToyEvaluator, call_of
 
 ES = {"name": "es", "population": 8, "sigma": 0.2}
@@ -160,23 +160,6 @@ def test_a_run_that_goes_on_while_it_is_forked(tmp_path, algorithm):
     assert checkpoints_of(path) == [5]
     play(fork)
     assert results(tmp_path / "fork") == results(tmp_path / "whole")
-
-
-def test_a_snapshot_outlives_what_the_run_deletes(tmp_path):
-    path, snapshot = interrupted_run(tmp_path / "first", 2), tmp_path / "snapshot"
-    with RunFolder.resume(path, ["checkpoints.keep_last=1"]).open(["test"]) as folder:
-        folder.snapshot(snapshot)
-        assert {**database_contents(snapshot), "states": 0, "episodes": 0} == {
-            **database_contents(path),
-            "states": 0,
-            "episodes": 0,
-        }
-        assert checkpoints_of(snapshot) == [2]
-    play(RunFolder.resume(path))
-    play(RunFolder.fork(tmp_path / "fork", snapshot))
-    assert [timeless(row) for row in read_rows(tmp_path / "fork")] == [timeless(row) for row in read_rows(path)]
-    forked = info_of(tmp_path / "fork")["forked_from"]
-    assert (forked["path"], forked["generation"]) == (str(path), 2)
 
 
 def test_a_fork_has_the_reference_batch_that_its_genomes_were_selected_with(tmp_path):

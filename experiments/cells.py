@@ -1,0 +1,74 @@
+"""Print coverage and QD-score of runs by the behaviors of all their members, and show champions of cells at play.
+
+    python -m experiments.cells runs/walker_contacts --video cells.gif
+
+The video has three champions of the run with the highest QD-score side by side: of the cells in whose behavior the
+first measure is largest beside the second, the reverse, and of the fittest cell where both are equal. Of each cell the
+champion is the fittest member that has been in it, whatever the algorithm kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import neuroevo
+from neuroevo.analysis.behavior_maps import BehaviorMap, behavior_map
+from neuroevo.analysis.rendering import Player, render
+from neuroevo.runs.members import MembersReader
+from neuroevo.runs.paths import is_run
+from neuroevo.runs.reader import RunReader
+
+
+def qd_score(cells: BehaviorMap) -> float:
+    """Return the sum of the champions' fitness."""
+    return float(np.nansum(cells.fitness))
+
+
+def champions(reader: RunReader, cells: BehaviorMap) -> list[Player]:
+    """Return three champions that behave differently."""
+    fitness, last = cells.fitness, {tuple(cell): number for number, cell in enumerate(cells.cells)}
+    x, y = np.indices(fitness.shape)
+    side = fitness.shape[0] // 4
+    players = []
+    for where in (x - y >= side, y - x >= side, abs(x - y) <= 1):
+        best = np.unravel_index(np.nanargmax(np.where(where, fitness, np.nan)), fitness.shape)
+        generation, index = cells.members[last[tuple(int(each) for each in best)]]
+        members = MembersReader(reader.path)
+        genome = members.genomes(int(generation))[int(index)]
+        players.append(Player(f"cell {best[0]}, {best[1]}", genome, reader.elite(int(generation))[1].normalizer))
+    return players
+
+
+def main() -> None:
+    """Print a line for each run, and render the video."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--video", type=Path)
+    parser.add_argument("--steps", type=int, default=250, help="length of the video in steps")
+    parsed = parser.parse_args()
+    best: tuple[float, RunReader, BehaviorMap] | None = None
+    print(f"{'run':44} {'evaluations':>11} {'coverage':>8} {'QD-score':>9} {'best':>7}")
+    for path in sorted(each.parent for each in parsed.folder.rglob("run.db") if is_run(each.parent)):
+        reader = neuroevo.open_run(path, trust=True)
+        cells = behavior_map(reader)
+        score = qd_score(cells)
+        played = sum(len(each) for each in MembersReader(path).each() if each is not None)
+        name = str(path.relative_to(parsed.folder))
+        print(f"{name:44} {played:>11,} {cells.coverage:>8.1%} {score:>9,.0f} {np.nanmax(cells.fitness):>7,.0f}")
+        if best is None or score > best[0]:
+            best = score, reader, cells
+    if best is not None and parsed.video is not None:
+        _, reader, cells = best
+        players = champions(reader, cells)
+        found = render(
+            reader.config, players, [0], parsed.video, max_episode_steps=parsed.steps, scale=1, fps=20, captions=True
+        )
+        for player, result in zip(players, found.outcomes[0].fitness, strict=True):
+            print(f"{reader.path.name}: {player.name}, return {result:,.0f} in {parsed.steps} steps")
+
+
+if __name__ == "__main__":
+    main()
