@@ -12,9 +12,9 @@ from tests.support.sweeps import SIGMA, write
 
 ROOT = Path(__file__).parents[2]
 KINDS = {
+    "grid": 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\nset = ["training.generations=12"]\n',
     "tpe and asha": 'configs = "ga.toml"\nsearch = "tpe"\ntrials = 4\nset = ["training.generations=12"]\n'
     'pruner = "asha"\npruner_options = {min_resource = 3, reduction_factor = 2}\n',
-    "grid": 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\nset = ["training.generations=12"]\n',
     "cmaes and hyperband": 'configs = "ga.toml"\nsearch = "cmaes"\ntrials = 4\nset = ["training.generations=12"]\n'
     'search_options = {n_startup_trials = 2}\npruner = "hyperband"\n'
     "pruner_options = {min_resource = 3, reduction_factor = 2}\n",

@@ -19,7 +19,7 @@ from tests.support.crashes import Crash, with_crashes
 from tests.support.databases import info_of
 from tests.support.inline import Inline, InlineToys
 from tests.support.runs import read_rows, results
-from tests.support.sweeps import SIGMA, TOY_CHILD, Listener, load
+from tests.support.sweeps import SIGMA, TOY_CHILD, Listener, load, run_toys
 
 PBT = """
 configs = "{}.toml"
@@ -135,9 +135,12 @@ def test_two_sweeps_are_equal_and_another_seed_is_another_one(inline, whole, tmp
     assert listener.events == [] and InlineToys.started == []
 
 
-def test_processes_and_several_at_a_time_change_nothing(whole, tmp_path):
-    sweep = loaded(tmp_path / "sweep", parallel=2)
-    assert outcome(sweep, run_sweep(sweep, program=TOY_CHILD)) == whole[1]
+def test_processes_and_several_at_a_time_change_nothing(tmp_path):
+    text = PBT.replace("trials = 4", "trials = 2").replace("generations=6", "generations=4")
+    here, there = loaded(tmp_path / "here", text=text), loaded(tmp_path / "there", text=text, parallel=2)
+    expected = outcome(here, run_toys(here)[1])
+    assert expected[1]  # there is a fork
+    assert outcome(there, run_sweep(there, program=TOY_CHILD)) == expected
 
 
 def test_a_driver_that_ends_between_decision_and_forks_is_resumed_to_the_same(inline, whole, tmp_path, monkeypatch):
