@@ -29,8 +29,7 @@ from tests.support.runs import checkpoints_of, count_rows, play, read_rows, resu
 from tests.support.sweeps import GA, TOY_CHILD, Listener, load, run_toy_processes, run_toys, table, write
 
 ROOT = Path(__file__).parents[2]
-FOUR = 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\n'
-LONG = FOUR + 'set = ["training.generations=12"]\n'
+LONG = 'configs = ["ga.toml"]\nseeds = 3\nparallel = 2\nset = ["training.generations=12"]\n'
 ONE = 'configs = ["ga.toml"]\n'
 
 
