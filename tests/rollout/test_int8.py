@@ -112,7 +112,7 @@ def int8(name):
     return Network(name, dtype="int8")
 
 
-EPISODES = some_episodes(24, max_steps=50)
+EPISODES = some_episodes(12, max_steps=50)
 
 
 @pytest.fixture(scope="module")
