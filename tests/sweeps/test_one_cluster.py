@@ -36,11 +36,11 @@ class Command:
         runs: The folders of its trials.
     """
 
-    def __init__(self, folder, pace, generations=20, **values):
+    def __init__(self, folder, pace, generations=40, **values):
         folder.mkdir()
         paced = {
             "Pendulum-v1": "tests.support.gymnasium_toys:ToyPaced-v0",
-            "workers = 1": f'workers = 1, kwargs = {{file = "{pace}", seconds = 0.2}}',
+            "workers = 1": f'workers = 1, kwargs = {{file = "{pace}", seconds = 0.1}}',
             "generations = 3": f"generations = {generations}",
             "max_episode_steps = 20\n": "",
         }
@@ -81,7 +81,7 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
             return [pid for title in titles for pid in players_of(cluster.address, title)]
 
         alone = {"parallel": 1, "shared": "false", "address": cluster.address}
-        own = Command(tmp_path / "own", pace, generations=50, seeds=[3], **alone)
+        own = Command(tmp_path / "own", pace, generations=100, seeds=[3], **alone)
         shared = {"shared": "true", "address": cluster.address}
         killed = Command(tmp_path / "killed", pace, parallel=2, seeds=[0, 1], **shared)
         other = Command(tmp_path / "other", pace, parallel=1, seeds=[2], **shared)
