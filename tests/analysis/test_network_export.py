@@ -91,7 +91,7 @@ def test_outputs_equal_numpy_for_any_layers(text, seed=3):
     assert np.abs(model(observations).numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(layer_lists(), st.integers(0, 2**32))
 def test_outputs_equal_numpy_for_random_layers(layers, seed):
     test_outputs_equal_numpy_for_any_layers("; ".join(layers), seed)
@@ -272,8 +272,7 @@ def contents(folder):
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.parametrize("form", network_export.FORMATS)
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(("form", "there"), [("keras", True), ("savedmodel", True), ("npz", True), ("npz", False)])
 def test_a_failed_export_changes_nothing(path, exported, tmp_path, monkeypatch, form, there):
     out = tmp_path / exported[form].name
     if there:

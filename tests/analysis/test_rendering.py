@@ -184,8 +184,7 @@ def test_members_that_are_not_kept_need_their_state(path, tmp_path):
         choose_players(reader, 4, most + 1)
 
 
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+@pytest.mark.parametrize(("sent", "suffix"), [("SIGINT", ".gif"), ("SIGTERM", ".mp4")])
 def test_signals_leave_no_half_video(path, tmp_path, sent, suffix):
     out = tmp_path / f"a{suffix}"
     process = subprocess.Popen(
@@ -260,7 +259,7 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
     assert np.array_equal([picture[place] for picture in decode(tmp_path / "a.gif")], seen)
 
 
-@pytest.mark.parametrize(("fps", "expected"), [(12.5, 12.5), (50, 50), (None, 30), (1e6, 30), ("fast", 30)])
+@pytest.mark.parametrize(("fps", "expected"), [(50, 50), (None, 30), (1e6, 30), ("fast", 30)])
 def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expected):
     """A picture a step, at the rate of the environment's metadata; without one, at that of Gymnasium's own videos."""
     name, out = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"

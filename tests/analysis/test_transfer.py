@@ -135,7 +135,7 @@ def test_other_environments_are_refused(env, other, reason):
 
 @pytest.mark.slow
 def test_the_command_says_what_is_seen(balancing):
-    other = ["--env", BRAX.name, "--set", "env.options.lanes=4", "--set", "env.options.max_episode_steps=150"]
+    other = ["--env", BRAX.name, "--set", "env.options.lanes=3", "--set", "env.options.max_episode_steps=150"]
     run = command("evaluate", str(balancing.path), *other, "--episodes", "4", "--json")
     row = json.loads(run.stdout)
     assert (row["env"], row["trained_on"]) == ("brax:inverted_pendulum", "InvertedPendulum-v5")

@@ -15,13 +15,10 @@ from tests.support.simulated_cluster import SimulatedCluster
 
 # Machines, and what is played; in the order of the machines, since a cluster only grows.
 MACHINES = {
-    "cma_es": 1,
-    "ga": 1,
-    "es with a normalizer": 2,
+    "ga in integers": 1,
     "low_rank_es with a normalizer": 2,
     "es with vbn": 2,
     "ga_ns": 3,
-    "ga in integers": 3,
 }
 RUNS = [(machines, KINDS[kind]) for kind, machines in MACHINES.items()]
 if os.environ.get("NEUROEVO_TEST_MACHINES") == "all":  # each on 1, 2, and 3 machines: a quarter of an hour
@@ -38,7 +35,7 @@ EVOLVED = {  # which the TensorFlow engine does not play
         "validation_candidates": 3,
     },
 }
-RUNS.insert(2, (2, EVOLVED))
+RUNS.insert(1, (2, EVOLVED))
 
 
 @pytest.fixture(scope="module")

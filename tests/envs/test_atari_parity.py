@@ -142,7 +142,7 @@ def test_rewards_of_miniature_golf_equal_ale_py():
     assert compare("miniature_golf", {"frame_skip": 1, "terminal_on_life_loss": True}, seed=1, frames=2900) >= 2900
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["breakout", "king_kong"])
 def test_episodes_replay_whatever_was_played_before(game):
     pool, other = OpPool(game, 2), OpPool(game, 1)
     rng = np.random.default_rng(3)
@@ -158,7 +158,7 @@ def test_episodes_replay_whatever_was_played_before(game):
         assert np.array_equal(again[2], first[2])
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["breakout", "frostbite"])
 def test_seeds_draw_the_noops(game):
     pool = OpPool(game, 1)
     actions = np.random.default_rng(8).integers(pool.num_actions, size=100)

@@ -49,8 +49,7 @@ def trajectories(pool):
     return np.concatenate([np.asarray(each, np.float64).ravel() for each in seen])
 
 
-@pytest.mark.parametrize("what", ["raise", "be killed", "leave a child", "hang"])
-@pytest.mark.parametrize("at", [0, 5])
+@pytest.mark.parametrize(("what", "at"), [("raise", 0), ("be killed", 5), ("leave a child", 0), ("hang", 5)])
 def test_an_episode_goes_on_as_if_nothing_had_happened(what, at, unlucky, capfd):
     """And so do those of the other slots of that process, which lose theirs in the middle."""
     pool = pool_of(UNLUCKY, 4, workers=2, what=what, at=at)
@@ -65,8 +64,7 @@ def test_an_episode_goes_on_as_if_nothing_had_happened(what, at, unlucky, capfd)
     assert all(line.startswith(f"gymnasium environment '{UNLUCKY}', ") for line in said)
 
 
-@pytest.mark.parametrize("what", ["raise", "be killed"])
-@pytest.mark.parametrize("retries", [0, 1, 3])
+@pytest.mark.parametrize(("what", "retries"), [("raise", 0), ("be killed", 1), ("raise", 3)])
 def test_an_environment_that_always_fails_ends_the_run(what, retries, unlucky):
     unlucky(100)
     pool = pool_of(UNLUCKY, 1, retries=retries, what=what)

@@ -118,7 +118,7 @@ def train_tired(folder, *arguments):
     return CliRunner().invoke(app, [str(each) for each in command])
 
 
-@pytest.mark.parametrize("hang", ["false", "true"])
+@pytest.mark.parametrize(("hang", "engine"), [("false", "native"), ("false", "tensorflow"), ("true", "native")])
 def test_what_an_environment_says_comes_first(tmp_path, hang, engine):
     """Its reason and its traceback, without TensorFlow's; finished generations are kept."""
     settings = f"--set=env.options.kwargs.hang={hang}", f"--set=hardware.engine={engine}"
@@ -156,12 +156,12 @@ def test_debug_shows_where_a_graph_failed(tmp_path):
         ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),
     ],
 )
-def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message, engine):
+def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message):
     from neuroevo.networks.network import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     with pytest.raises(UserError, match=message):
-        LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1, engine=engine)
+        LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1)
 
 
 @pytest.mark.parametrize(

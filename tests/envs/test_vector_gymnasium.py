@@ -63,9 +63,7 @@ def test_breakout_is_gymnasiums(mode):
 
 
 # 1,000 steps of each, with the sticky actions of these names drawn by ALE's own generator.
-@pytest.mark.parametrize(
-    "title", ["Asterix", "Boxing", "DemonAttack", "Enduro", "Freeway", "MsPacman", "Riverraid", "SpaceInvaders"]
-)
+@pytest.mark.parametrize("title", ["DemonAttack", "Freeway", "MsPacman", "SpaceInvaders"])
 def test_registered_names_are_gymnasiums(title):
     ours = make_vec(f"ALE/{title}-v5", 2)
     game = find(f"ALE/{title}-v5").name

@@ -42,39 +42,41 @@ def test_the_contracts_hold(package):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "broken"),
-    [
-        ("core/genome.py", "from neuroevo.system import files", "neuroevo.core.genome -> neuroevo.system.files"),
-        (ALGORITHM, "from neuroevo.runs import paths", "neuroevo.algorithms.ga -> neuroevo.runs.paths"),
-        (ALGORITHM, "def lazily():\n    import gymnasium", "neuroevo.algorithms.ga -> gymnasium"),
-        (
-            "training/loop.py",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from neuroevo.rollout import evaluator",
-            "neuroevo.training.loop -> neuroevo.rollout.evaluator",
-        ),
-        ("training/loop.py", "from neuroevo.algorithms import es", "neuroevo.training.loop -> neuroevo.algorithms.es"),
-        ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
-        (
-            "inspector/rows.py",
-            "from neuroevo.sessions import folder",
-            "neuroevo.inspector.rows -> neuroevo.sessions.folder",
-        ),
-        ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
-        ("sweeps/driver.py", "def lazily():\n    import ray", "neuroevo.sweeps.driver -> ray"),
-        ("inspector/sweep_trials.py", "def lazily():\n    import optuna", "neuroevo.inspector.sweep_trials -> optuna"),
-    ],
-)
-def test_a_planted_import_breaks_one(package, file, line, broken):
-    path = package / "neuroevo" / file
-    before = path.read_text()
-    path.write_text(f"{before}\n\n{line}\n")
+PLANTED = [  # imports, and what is said of each
+    ("core/genome.py", "from neuroevo.system import files", "neuroevo.core.genome -> neuroevo.system.files"),
+    (ALGORITHM, "from neuroevo.runs import paths", "neuroevo.algorithms.ga -> neuroevo.runs.paths"),
+    (ALGORITHM, "def lazily():\n    import gymnasium", "neuroevo.algorithms.ga -> gymnasium"),
+    (
+        "training/loop.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from neuroevo.rollout import evaluator",
+        "neuroevo.training.loop -> neuroevo.rollout.evaluator",
+    ),
+    ("training/loop.py", "from neuroevo.algorithms import es", "neuroevo.training.loop -> neuroevo.algorithms.es"),
+    ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
+    (
+        "inspector/rows.py",
+        "from neuroevo.sessions import folder",
+        "neuroevo.inspector.rows -> neuroevo.sessions.folder",
+    ),
+    ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
+    ("sweeps/driver.py", "def lazily():\n    import ray", "neuroevo.sweeps.driver -> ray"),
+    ("inspector/sweep_trials.py", "def lazily():\n    import optuna", "neuroevo.inspector.sweep_trials -> optuna"),
+]
+
+
+def test_planted_imports_break_them(package):
+    before = {file: (package / "neuroevo" / file).read_text() for file, _, _ in PLANTED}
+    for file, line, _ in PLANTED:
+        with (package / "neuroevo" / file).open("a") as code:
+            code.write(f"\n\n{line}\n")
     try:
         done = lint(package)
     finally:
-        path.write_text(before)
+        for file, text in before.items():
+            (package / "neuroevo" / file).write_text(text)
     assert done.returncode == 1
-    assert broken in done.stdout.replace("(l.", " (l."), done.stdout
+    found = done.stdout.replace("(l.", " (l.")
+    assert [broken for _, _, broken in PLANTED if broken not in found] == [], done.stdout
 
 
 def test_a_room_without_a_place_breaks_one(package):

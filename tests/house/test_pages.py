@@ -22,6 +22,7 @@ from neuroevo.core.problems import inline
 from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.system.reading import tomllib
 from tests.support.pages import PAGES, ROOT, blocks_of, without_blocks
+from tests.support.small_server import served
 
 OTHERS = {"sweep": load_sweep}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -51,12 +52,11 @@ def test_links_of_the_readme():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if any(block.runs for block in blocks_of(path))], ids=name_of)
-def test_blocks_run(path, tmp_path, monkeypatch):
+def test_blocks_run(path, tmp_path, monkeypatch, environment):
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)  # where configurations that are checked find a page's modules
     (folder / "experiments").symlink_to(ROOT / "experiments")
-    environment = environment_with_small_runs(tmp_path / "bin")
     for number, block in enumerate(blocks_of(path)):
         if block.title:
             (folder / block.title).write_text(block.text)
@@ -83,14 +83,15 @@ def test_what_is_not_run_exists(path, tmp_path, monkeypatch):
                 check_command(shlex.split(command, comments=True), block.where)
 
 
-def environment_with_small_runs(folder):
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
     """The environment in which `neuroevo` plays tiny runs, and `python` is this one."""
-    folder.mkdir()
-    for name, module in (("neuroevo", "-m tests.support.small_neuroevo"), ("python", "")):
-        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module} "$@"\n')
-        (folder / name).chmod(0o755)
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    (folder / "python").chmod(0o755)
     path = os.pathsep.join([str(folder), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    with served(folder):
+        yield {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
 
 
 def run(block, command, folder, environment):

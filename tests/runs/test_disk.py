@@ -17,7 +17,7 @@ from tests.support.runs import config, new_run, play, read_rows, results
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("limit", [2, 20, 60, 70, 90, 120, 150, 200, 250, 300, 1000])  # kilobytes
+@pytest.mark.parametrize("limit", [2, 60, 90, 150, 250, 1000])  # kilobytes
 def test_files_that_may_not_grow(tmp_path, toy_command, whole_run, limit):
     """A limit on the size of every file ends a write in its middle, as a full disk does."""
     file, path = tmp_path / "c.toml", tmp_path / "run"
@@ -64,14 +64,13 @@ head -c 16m /dev/zero > "$1/full"
 """
 
 
-@pytest.mark.parametrize("size", [240, 300, 360])
-def test_a_full_disk(tmp_path, size):
+def test_a_full_disk(tmp_path):
     """A real one: a file system in memory with room for the first generations of many, which then gets more room."""
     file, disk = tmp_path / "c.toml", tmp_path / "disk"
     changes = {"training": {"generations": 30}}
     file.write_text(config(**changes).toml())
     disk.mkdir()
-    script = FULL_DISK.format(size=size, python=sys.executable)
+    script = FULL_DISK.format(size=300, python=sys.executable)
     command = ["unshare", "-rm", "sh", "-c", script, "sh", disk, file, tmp_path / "run"]
     if shutil.which("unshare") is None:
         pytest.skip("there is no unshare to make a small file system with")

@@ -46,7 +46,7 @@ def wait_until(what: Callable[[], object], process: subprocess.Popen[str], secon
     while not what():
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def finish(process: subprocess.Popen[str]) -> str:

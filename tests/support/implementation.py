@@ -1,7 +1,6 @@
 """Implementations for tests of sweeps: they play nothing."""
 
 import os
-import signal
 import time
 
 import numpy as np
@@ -21,10 +20,8 @@ def broken(config, folder, report):
     if config.training.seed == 1:
         raise ValueError("no way")
     if config.training.seed == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if config.training.seed == 3:
         report(test_means=1.0)
-    if config.training.seed == 4:
+    if config.training.seed == 3:
         report(test_mean=float("nan"))
 
 

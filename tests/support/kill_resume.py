@@ -37,6 +37,7 @@ from tests.support.run_files import differences, run_contents
 from tests.support.runs import count_rows, read_rows
 
 ROOT = Path(__file__).parents[2]
+_LOOK = 0.01  # seconds between looks at a database, each of which takes a millisecond of a core
 
 
 def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
@@ -144,14 +145,14 @@ def _wait_until_it_plays(process: Fork) -> None:
 def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
     """Waits until so many generations are finished, or the process has ended."""
     while count_rows(path) < lines and process.running():
-        time.sleep(0.001)
+        time.sleep(_LOOK)
 
 
 def _wait(seconds: float, path: Path, lines: int) -> None:
     """Waits so long, but only until so many generations are finished: the machine may have been slower before."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end and count_rows(path) < lines:
-        time.sleep(0.001)
+    while (left := end - time.monotonic()) > 0 and count_rows(path) < lines:
+        time.sleep(min(left, _LOOK))
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 import csv
 import sys
 from textwrap import dedent
+from unittest.mock import patch
 
-from neuroevo.sweeps.driver import SweepWatcher, run_sweep
+from neuroevo.sweeps import driver
 from neuroevo.sweeps.sweep import load_sweep
+from tests.support.inline import InlineToys
 
 TOY_CHILD = (sys.executable, "-m", "tests.support.toy_child")
 GA = """
@@ -28,8 +30,7 @@ RANDOM_SEARCH = GA.replace('name = "ga"', 'name = "random_search"').replace("par
 PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
     '"model"', '"mlp"\nhidden = [4]'
 )
-FROSTBITE = GA.replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
-CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM, "frostbite": FROSTBITE}
+CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM}
 SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 
@@ -62,7 +63,7 @@ def table(path, without=("seconds", "steps_per_s")):
     return [{key: value for key, value in row.items() if not key.startswith(without)} for row in rows]
 
 
-class Listener(SweepWatcher):
+class Listener(driver.SweepWatcher):
     """Watcher that keeps the calls it gets."""
 
     def __init__(self):
@@ -90,6 +91,13 @@ class Listener(SweepWatcher):
 
 
 def run_toys(sweep):
-    """Run a sweep with ToyEvaluators; return its listener and all trials."""
+    """Run a sweep with ToyEvaluators in this process; return its listener and all trials."""
     listener = Listener()
-    return listener, run_sweep(sweep, listener, program=TOY_CHILD)
+    with patch.object(driver, "_POLL_SECONDS", 0), patch.object(driver, "Processes", InlineToys):
+        return listener, driver.run_sweep(sweep, listener)
+
+
+def run_toy_processes(sweep):
+    """Do the same with a process for each trial."""
+    listener = Listener()
+    return listener, driver.run_sweep(sweep, listener, program=TOY_CHILD)

@@ -24,7 +24,7 @@ KINDS = {
     'pruner = "median"\npruner_options = {n_startup_trials = 1}\n',
 }
 SPACE = SIGMA + '"algorithm.population" = {integer = [4, 8]}\n'
-KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", 0)) * len(KINDS) or 2  # of all kinds of sweeps together
+KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", 0)) * len(KINDS) or 1  # of all kinds of sweeps together
 
 
 @pytest.mark.slow

@@ -81,10 +81,10 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
             return [pid for title in titles for pid in players_of(cluster.address, title)]
 
         alone = {"parallel": 1, "shared": "false", "address": cluster.address}
-        own = Command(tmp_path / "own", pace, generations=150, seeds=[4, 5], **alone)
-        shared = {"parallel": 2, "shared": "true", "address": cluster.address}
-        killed = Command(tmp_path / "killed", pace, seeds=[0, 1], **shared)
-        other = Command(tmp_path / "other", pace, seeds=[2, 3], **shared)
+        own = Command(tmp_path / "own", pace, generations=100, seeds=[3], **alone)
+        shared = {"shared": "true", "address": cluster.address}
+        killed = Command(tmp_path / "killed", pace, parallel=2, seeds=[0, 1], **shared)
+        other = Command(tmp_path / "other", pace, parallel=1, seeds=[2], **shared)
         first = own.start()
         own.wait_for_more(first)
         second, third = killed.start(), other.start()
@@ -99,7 +99,7 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
         killed.wait_for_more(second)
         assert len(found("PlayerActor")) == 2 and len(players.intersection(found("PlayerActor"))) == 1
         own.wait_for_more(first)
-        assert len(found("ray::_train")) == 5
+        assert len(found("ray::_train")) == 4
         pace.unlink()
         for process in (first, second, third):
             finish(process)
@@ -109,7 +109,7 @@ def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
             time.sleep(0.1)
     resumed = {each: [info_of(run)["resumed"] for run in each.runs] for each in (own, killed, other)}
     assert all(len(sessions) == 1 and sessions[0]["generation"] >= 2 for sessions in resumed[killed])
-    assert resumed[own] == resumed[other] == [[], []]
+    assert resumed[own] == resumed[other] == [[]]
     outcomes = [results(run) for each in resumed for run in each.runs]
     assert outcomes == [one for each in resumed for one in each.alone()]
-    assert len({str(one["rows"]) for one in outcomes}) == 6
+    assert len({str(one["rows"]) for one in outcomes}) == 4

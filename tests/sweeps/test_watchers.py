@@ -9,7 +9,7 @@ from neuroevo.sweeps.sweep import load_sweep
 from tests.support import odd_metrics
 from tests.support.databases import change
 from tests.support.runs import new_run, read_rows
-from tests.support.sweeps import GA, TOY_CHILD, Listener, load, run_toys, write
+from tests.support.sweeps import GA, TOY_CHILD, Listener, load, run_toy_processes, write
 
 ONE = 'configs = "ga.toml"\n'
 DAMAGE = b"\0" * 40 + b"\n\n7,0.002\n\xff\n" + b"x" * 200_000 + b'\n"\n'  # zeros are what a power cut leaves
@@ -60,7 +60,7 @@ def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypa
     file = write(tmp_path, 'configs = ["odd.toml"]\nset = ["training.generations=5"]')
     (tmp_path / "odd.toml").write_text(GA.replace('name = "ga"', f'name = "{odd_metrics.NAME}"'))
     sweep = load_sweep(file, out=tmp_path / "out")
-    listener, (trial,) = run_toys(sweep)
+    listener, (trial,) = run_toy_processes(sweep)
     assert trial.status == "finished"
     rows = read_rows(sweep.out / trial.folder, fitness=False)
     heard = listener.rows[0]
