@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from pydantic import PlainValidator
 
 from neuroevo.core.problems import inline
-from neuroevo.core.settings import OneOf
+from neuroevo.core.settings import OneOf, documentation
 
 HEAD = ("| key | default | values | meaning |", "|---|---|---|---|")
 _SPECIAL = str.maketrans({"<": "&lt;", **{character: f"\\{character}" for character in "\\*_[]|"}})
@@ -34,13 +34,6 @@ def summary(kind: type) -> str:
     return escaped(" ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()))
 
 
-def description(kind: type, key: str) -> str:
-    """Returns a key's documentation, which pydantic keeps with the class that declares it."""
-    declared = [vars(each).get("__pydantic_fields__", {}).get(key) for each in kind.__mro__]
-    found = next((field.description for field in declared if field is not None and field.description), "")
-    return " ".join(inspect.cleandoc(found).split())
-
-
 def escaped(text: str) -> str:
     """Returns text for a cell of a table: nothing in it is Markdown, but for what stands between backticks."""
     parts = text.split("`")
@@ -56,7 +49,7 @@ def _rows(kind: type, prefix: str) -> Iterator[str]:
     types = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         cells = (code(prefix + field.name), _default(field), escaped(_values(types[field.name], ())))
-        yield f"| {' | '.join(cells)} | {escaped(description(kind, field.name))} |"
+        yield f"| {' | '.join(cells)} | {escaped(' '.join(documentation(kind, field.name).split()))} |"
 
 
 def _default(field: Field[Any]) -> str:

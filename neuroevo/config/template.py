@@ -11,6 +11,7 @@ from neuroevo.config.load import make_config
 from neuroevo.config.schema import SECTIONS, Config
 from neuroevo.config.sources import apply
 from neuroevo.core.problems import inline
+from neuroevo.core.settings import documentation
 from neuroevo.envs import registry
 
 
@@ -73,18 +74,12 @@ def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Itera
         keys: Which keys, in this order.
     """
     for key in keys:
-        yield from _comment(_description(type(settings), key))
+        yield from _comment(documentation(type(settings), key))
         if key in table:
             yield f"{key} = {inline(table[key])}"
         else:
             default = getattr(settings, key)
             yield f"# {key} =" if default is None else f"# {key} = {inline(default)}"
-
-
-def _description(kind: type, key: str) -> str | None:
-    """Find a key's documentation, which pydantic keeps with the class that declares it, not with those derived."""
-    declared = [vars(each).get("__pydantic_fields__", {}).get(key) for each in kind.__mro__]
-    return next((field.description for field in declared if field is not None and field.description), None)
 
 
 def _comment(text: str | None) -> list[str]:
