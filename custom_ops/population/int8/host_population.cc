@@ -15,6 +15,7 @@ namespace neuroevo {
 namespace {
 
 constexpr int64_t kPieceWeights = 1 << 15;  // per task, about
+constexpr int64_t kMostBytes = 8;           // that a weight of a convolution takes where backends pad it
 
 }  // namespace
 
@@ -23,17 +24,17 @@ Int8HostPopulation::Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, s
     : Int8Population(std::move(thetas), rows, float_rows),
       backend_(std::move(backend)),
       memories_(rows, [this] { return backend_->MakeSlotMemory(); }) {
-  int64_t weights = 0;
   for (const Network& network : networks_) {
     layouts_.push_back(PackedOf(static_cast<int32_t>(layouts_.size())));
     row_bytes_ = std::max(row_bytes_, layouts_.back().network.row_bytes);
-    weights = std::max(weights, network.dimension());
+    weights_ = std::max(weights_, network.dimension());
   }
-  packed_ = std::make_unique<RowMemory>(rows_, row_bytes_, weights);
+  packed_ = std::make_unique<RowMemory>(rows_, row_bytes_, weights_);
+  for (Packed& made : layouts_) made.memory = packed_.get();
 }
 
 Int8HostPopulation::Packed Int8HostPopulation::PackedOf(int32_t network) const {
-  Packed made = {Int8Network(networks_[network], network), {}};
+  Packed made = {Int8Network(networks_[network], network), {}, nullptr};
   std::vector<int64_t> sizes;
   for (const Int8Step& step : made.network.steps) {
     sizes.push_back(step.dense() ? step.layer.weights : backend_->ConvBytes(step.layer));
@@ -49,9 +50,15 @@ Int8HostPopulation::Packed Int8HostPopulation::PackedOf(int32_t network) const {
 
 void Int8HostPopulation::ReplacePacked(int32_t index) {
   Packed made = PackedOf(index);
+  made.memory = packed_.get();
   if (made.network.row_bytes > row_bytes_) {
-    ThrowInvalid("network ", index, " takes ", made.network.row_bytes, " bytes in integers, expected at most ",
-                 row_bytes_, " as the largest network that the population was made with");
+    const int64_t most = row_bytes_ + kMostBytes * weights_;
+    if (made.network.row_bytes > most) {
+      ThrowInvalid("network ", index, " takes ", made.network.row_bytes, " bytes in integers, expected at most ", most,
+                   " as the largest network that the population was made with has ", weights_, " weights");
+    }
+    if (wide_ == nullptr) wide_ = std::make_unique<RowMemory>(rows_, most, weights_);
+    made.memory = wide_.get();
   }
   layouts_[index] = std::move(made);
 }
@@ -86,7 +93,7 @@ void Int8HostPopulation::QuantizeRows(const std::vector<Target>& targets) {
 
 void Int8HostPopulation::QuantizePiece(const Target& target, const Piece& piece, int exponent) {
   const Int8Step& step = layouts_[target.network].network.steps[piece.step];
-  char* row = packed_->Row(target.row);
+  char* row = layouts_[target.network].memory->Row(target.row);
   int8_t* packed = reinterpret_cast<int8_t*>(row + step.weights_place);
   const float* weights = target.theta + step.layer.offset;
   if (piece.begin == 0) {
@@ -120,8 +127,8 @@ void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void*
     for (int s = 0; s < block.slots && !states.empty(); ++s) {
       memories[s] = memories_.Lend(states[slots.order[block.first + s]], Content(row));
     }
-    backend_->Evaluate(layouts_[network].network, packed_->Row(row), block.slots, block_observations, memories,
-                       block_outs);
+    const Packed& layout = layouts_[network];
+    backend_->Evaluate(layout.network, layout.memory->Row(row), block.slots, block_observations, memories, block_outs);
     for (SlotMemory* memory : memories) SlotMemories::Keep(memory, Content(row));
   });
 }

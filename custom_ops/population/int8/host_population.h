@@ -29,10 +29,11 @@ class Int8HostPopulation : public Int8Population {
     int64_t begin, end;
   };
 
-  // A network's layers in a packed row, and their pieces.
+  // A network's layers in a packed row, their pieces, and the memory with its rows.
   struct Packed {
     Int8Network network;
     std::vector<Piece> pieces;
+    const RowMemory* memory;
   };
 
   Packed PackedOf(int32_t network) const;
@@ -45,8 +46,12 @@ class Int8HostPopulation : public Int8Population {
   std::unique_ptr<Int8Backend> backend_;
   std::vector<Packed> layouts_;        // of each network
   int64_t row_bytes_ = 0;              // the most of them
+  int64_t weights_ = 0;                // likewise
   std::unique_ptr<RowMemory> packed_;  // [R]
-  SlotMemories memories_;              // [R]
+  // [R] of networks that came later and, though they have no more weights, take more bytes: those of convolutions do,
+  // on processors for which they are padded.
+  std::unique_ptr<RowMemory> wide_;
+  SlotMemories memories_;  // [R]
 };
 
 }  // namespace neuroevo

@@ -408,6 +408,8 @@ TEST(ReplacedNetworksAreAsIfMadeSo) {
   const std::string largest = "input uint8 9 9 2; dense 20 0; relu; dense 3 0";
   const std::vector<std::string> others = {
       "input uint8 9 9 2; conv 3 2 2 1 valid 1.0; bias; relu; conv 5 3 3 3 same 1.0; bias; relu; dense 3 0.5",
+      // In integers it takes more bytes than the largest, though it has no more weights.
+      "input uint8 9 9 2; conv 1 1 1 9 same 1.0; bias; relu; conv 600 1 1 1 same 1.0; bias; relu; dense 3 1.0",
       "input uint8 9 9 2; dense 16 1.0; bias; relu; dense 3 1.0; bias", "input uint8 9 9 2; dense 3 1.0"};
   std::vector<uint8_t> screens(4 * 162);
   for (size_t i = 0; i < screens.size(); ++i) screens[i] = static_cast<uint8_t>(i * 37 % 251);
