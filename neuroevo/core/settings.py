@@ -23,7 +23,7 @@ from typing_extensions import dataclass_transform
 from neuroevo.core.bounds import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 from neuroevo.core.problems import did_you_mean
 
-_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 _STRICT = ConfigDict(**_CONFIG, strict=True)
 _Class = TypeVar("_Class")
 
