@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, Strict
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem, did_you_mean
-from neuroevo.core.settings import Name, listed, settings, whole
+from neuroevo.core.settings import listed, settings, whole
 from neuroevo.envs.atari_ram import RAM_NAMES
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import key_of, option_text
@@ -32,6 +32,15 @@ _RAM_BYTES = 128
 _Whole = Annotated[int, BeforeValidator(whole)]
 _SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
+
+
+def _byte_or_name(value: int | str) -> int | str:
+    if isinstance(value, int) and not 0 <= value < _RAM_BYTES:
+        raise ValueError(f"expected a byte from 0 to {_RAM_BYTES - 1}, or its name")
+    return value
+
+
+_Byte = Annotated[int | str, BeforeValidator(whole), AfterValidator(_byte_or_name)]
 
 
 @settings
@@ -67,7 +76,7 @@ class AtariOptions:
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
-    behavior: Annotated[tuple[Annotated[_Whole, Field(ge=0, lt=_RAM_BYTES)] | Name, ...], BeforeValidator(listed)] = ()
+    behavior: Annotated[tuple[_Byte, ...], BeforeValidator(listed)] = ()
     """The bytes of RAM that are the behavior of an episode, by their numbers from 0 to 127 or, where the game has them,
     by names such as "room" and "player_x"; empty: all bytes."""
 

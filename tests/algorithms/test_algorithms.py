@@ -227,6 +227,7 @@ def test_who_validates():
         "ga",
         "ga_ns",
         "map_elites",
+        "me_es",
         "neat",
         "ns_es",
         "nsr_es",

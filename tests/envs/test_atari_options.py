@@ -6,6 +6,7 @@ import pytest
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError
 from neuroevo.core.problems import ConfigError
+from neuroevo.core.settings import documentation
 from neuroevo.envs import atari, registry
 from neuroevo.native.env_pool import EnvPool
 from tests.support.atari_reference import ReferenceEnv, emulator, noops_of, resize, sticky_seed
@@ -238,5 +239,5 @@ def test_options_reach_the_native_code_as_text():
         "terminal_on_life_loss=false",
     )
     assert make("pong", repeat_action_probability=1e-7).num_actions == 6  # which Python writes with an exponent
-    for field in atari.AtariOptions.__pydantic_fields__.values():
-        assert field.description
+    for field in atari.AtariOptions.__pydantic_fields__:
+        assert documentation(atari.AtariOptions, field)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import load_env_creator
 
+from neuroevo.core.settings import documentation
 from neuroevo.envs import mujoco
 from neuroevo.envs.mujoco import TASKS
 from tests.support.mujoco_reference import GymnasiumTask, make
@@ -147,7 +148,7 @@ def test_options_and_defaults_are_gymnasiums(task):
     options = TASKS[task]()
     ours = {field.name: getattr(options, field.name) for field in fields(options)}
     assert ours.pop("behavior", "position") == "position" and ours == theirs
-    assert all(field.description for field in TASKS[task].__pydantic_fields__.values())
+    assert all(documentation(TASKS[task], field) for field in TASKS[task].__pydantic_fields__)
 
 
 @pytest.mark.parametrize("task", NAMES)

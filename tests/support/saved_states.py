@@ -14,7 +14,7 @@ from tests.support.toy import ToyEvaluator
 
 TRAINING = Training(seed=4, generations=4, validation_episodes=2, test_episodes=3)
 BOUNDS = {"low": [-3.0, -3.0], "high": [3.0, 3.0]}
-SMALL = {"canonical_es": {"parents": 6}, "map_elites": BOUNDS, "ribs": {"emitters": 3, **BOUNDS}}
+SMALL = {"canonical_es": {"parents": 6}, "map_elites": BOUNDS, "me_es": BOUNDS, "ribs": {"emitters": 3, **BOUNDS}}
 ALGORITHM = {name: kind(population=24, **SMALL.get(name, {})) for name, kind in ALGORITHMS.items()}
 CENTERS = (Center([0.5, -1.0]), Center(np.arange(8)))
 FAMILY = [

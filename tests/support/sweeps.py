@@ -30,7 +30,8 @@ RANDOM_SEARCH = GA.replace('name = "ga"', 'name = "random_search"').replace("par
 PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
     '"model"', '"mlp"\nhidden = [4]'
 )
-CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM}
+FROSTBITE = GA.replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
+CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM, "frostbite": FROSTBITE}
 SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 
