@@ -1,6 +1,6 @@
 """Print coverage and QD-score of runs by the behaviors of all their members, and show champions of cells at play.
 
-    python -m experiments.cells runs/walker_contacts --video cells.gif
+    python -m experiments.cells runs/walker_contacts --csv cells.csv --video cells.gif
 
 The video has three champions of the run with the highest QD-score side by side: of the cells in whose behavior the
 first measure is largest beside the second, the reverse, and of the fittest cell where both are equal. Of each cell the
@@ -10,6 +10,7 @@ champion is the fittest member that has been in it, whatever the algorithm kept.
 from __future__ import annotations
 
 import argparse
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,7 @@ def champions(reader: RunReader, cells: BehaviorMap) -> list[Player]:
         generation, index = cells.members[last[tuple(int(each) for each in best)]]
         members = MembersReader(reader.path)
         genome = members.genomes(int(generation))[int(index)]
-        players.append(Player(f"cell {best[0]}, {best[1]}", genome, reader.elite(int(generation))[1].normalizer))
+        players.append(Player(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
     return players
 
 
@@ -46,27 +47,34 @@ def main() -> None:
     """Print a line for each run, and render the video."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--csv", type=Path)
     parser.add_argument("--video", type=Path)
     parser.add_argument("--steps", type=int, default=250, help="length of the video in steps")
     parsed = parser.parse_args()
     best: tuple[float, RunReader, BehaviorMap] | None = None
     print(f"{'run':44} {'evaluations':>11} {'coverage':>8} {'QD-score':>9} {'best':>7}")
+    rows = [("run", "evaluations", "coverage", "qd_score", "best")]
     for path in sorted(each.parent for each in parsed.folder.rglob("run.db") if is_run(each.parent)):
         reader = neuroevo.open_run(path, trust=True)
         cells = behavior_map(reader)
         score = qd_score(cells)
         played = sum(len(each) for each in MembersReader(path).each() if each is not None)
         name = str(path.relative_to(parsed.folder))
-        print(f"{name:44} {played:>11,} {cells.coverage:>8.1%} {score:>9,.0f} {np.nanmax(cells.fitness):>7,.0f}")
+        highest = float(np.nanmax(cells.fitness))
+        print(f"{name:44} {played:>11,} {cells.coverage:>8.1%} {score:>9,.0f} {highest:>7,.0f}")
+        rows.append((name, f"{played}", f"{cells.coverage:.4f}", f"{score:.1f}", f"{highest:.1f}"))
         if best is None or score > best[0]:
             best = score, reader, cells
+    if parsed.csv is not None:
+        with parsed.csv.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
     if best is not None and parsed.video is not None:
         _, reader, cells = best
         players = champions(reader, cells)
         found = render(
             reader.config, players, [0], parsed.video, max_episode_steps=parsed.steps, scale=1, fps=20, captions=True
         )
-        for player, result in zip(players, found.outcomes[0].fitness, strict=True):
+        for player, result in zip(players, found.outcomes[0].returns, strict=True):
             print(f"{reader.path.name}: {player.name}, return {result:,.0f} in {parsed.steps} steps")
 
 
