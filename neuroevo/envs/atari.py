@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict
+from pydantic import BeforeValidator, Field, Strict
 
 from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
@@ -30,17 +30,9 @@ _STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by the version
 _MAX_INT = 2**31 - 1
 _RAM_BYTES = 128
 _Whole = Annotated[int, BeforeValidator(whole)]
+_ByteOrName = Annotated[int | str, BeforeValidator(whole)]  # check() knows which the game has
 _SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
-
-
-def _byte_or_name(value: int | str) -> int | str:
-    if isinstance(value, int) and not 0 <= value < _RAM_BYTES:
-        raise ValueError(f"expected a byte from 0 to {_RAM_BYTES - 1}, or its name")
-    return value
-
-
-_Byte = Annotated[int | str, BeforeValidator(whole), AfterValidator(_byte_or_name)]
 
 
 @settings
@@ -76,7 +68,7 @@ class AtariOptions:
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
-    behavior: Annotated[tuple[_Byte, ...], BeforeValidator(listed)] = ()
+    behavior: Annotated[tuple[_ByteOrName, ...], BeforeValidator(listed)] = ()
     """The bytes of RAM that are the behavior of an episode, by their numbers from 0 to 127 or, where the game has them,
     by names such as "room" and "player_x"; empty: all bytes."""
 
@@ -156,10 +148,12 @@ class AtariGame(Environment):
                 expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
                 found.append(Problem(f"env.options.{key}", expected, getattr(self.options, key)))
         known = RAM_NAMES.get(self.name, {})
-        for byte in self.options.behavior:
-            if isinstance(byte, str) and byte not in known:
-                named = f", or one of {', '.join(known)}{did_you_mean(byte, known)}" if known else ""
-                found.append(Problem("env.options.behavior", f"expected numbers of bytes from 0 to 127{named}", byte))
+        named = f", or one of {', '.join(known)}" if known else ""
+        for place, byte in enumerate(self.options.behavior):
+            if byte in known if isinstance(byte, str) else 0 <= byte < _RAM_BYTES:
+                continue
+            expected = f"expected numbers of bytes from 0 to {_RAM_BYTES - 1}{named}{did_you_mean(str(byte), known)}"
+            found.append(Problem(f"env.options.behavior.{place}", expected, byte))
         return found
 
     def native_options(self) -> Mapping[str, Any]:
