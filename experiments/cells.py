@@ -1,10 +1,11 @@
 """Print coverage and QD-score of runs by the behaviors of all their members, and show champions of cells at play.
 
-    python -m experiments.cells runs/walker_contacts --csv cells.csv --video cells.gif
+    python -m experiments.cells runs/walker_contacts --csv cells.csv
+    python -m experiments.cells runs/walker_contacts/map_elites --video cells.gif
 
-The video has three champions of the run with the highest QD-score side by side: of the cells in whose behavior the
-first measure is largest beside the second, the reverse, and of the fittest cell where both are equal. Of each cell the
-champion is the fittest member that has been in it, whatever the algorithm kept.
+The champion of a cell is the fittest member that has been in it, whatever the algorithm kept. The video has three, of
+the run with the highest QD-score: the fittest whose first measure is clearly the larger, the fittest whose second is,
+and the fittest where they are about equal. Their weights have to be known, as those of genomes from seeds always are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import neuroevo
 from neuroevo.analysis.behavior_maps import BehaviorMap, behavior_map
 from neuroevo.analysis.rendering import Player, render
+from neuroevo.core.tree import centers_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
@@ -39,6 +41,8 @@ def champions(reader: RunReader, cells: BehaviorMap) -> list[Player]:
         generation, index = cells.members[last[tuple(int(each) for each in best)]]
         members = MembersReader(reader.path)
         genome = members.genomes(int(generation))[int(index)]
+        if not all(center.has_weights for center in centers_of([genome]).values()):
+            raise SystemExit(f"the weights of the champions of {reader.path} are not kept, expected a run of seeds")
         players.append(Player(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
     return players
 
