@@ -22,6 +22,9 @@ void CheckSameLength(const char* what, size_t length, size_t slots) {
   if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
 }
 
+// Whether an episode that is over was cut off, and by nothing else.
+bool CutOff(const EpisodeInfo* info) { return info && !info->HowItEnded().terminated; }
+
 }  // namespace
 
 EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t slots, std::shared_ptr<ThreadPool> pool)
@@ -34,7 +37,10 @@ EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t s
   }
   CheckMemory(Concat(slots, " environments of family '", family, "'"), slots * spec().memory);
   slots_ = std::vector<Slot>(slots);
-  for (Slot& slot : slots_) slot.env = factory_->Make();
+  for (Slot& slot : slots_) {
+    slot.env = factory_->Make();
+    slot.info = dynamic_cast<const EpisodeInfo*>(slot.env.get());
+  }
 }
 
 class EnvPool::Hold {
@@ -103,7 +109,8 @@ void EnvPool::Actions(const float* outputs, int64_t k, int64_t width, void* acti
   ToActions(spec(), outputs, k, width, actions);
 }
 
-void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones) {
+void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones,
+                   bool* truncations) {
   const trace::Scope scope("step", FirstOf(slots));
   const EnvSpec& spec = this->spec();
   auto check = [&](size_t k, int64_t index, const Slot& slot) {
@@ -122,6 +129,7 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
     const StepResult result = slot.failure.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
     dones[k] = result.done;
+    if (truncations) truncations[k] = result.done && slot.failure.empty() && CutOff(slot.info);
     if (result.done) {
       NoteEnd(&slot);
     } else {

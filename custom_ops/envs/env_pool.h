@@ -12,6 +12,7 @@
 #include "envs/behavior_record.h"
 #include "envs/env.h"
 #include "envs/episode_end.h"
+#include "envs/episode_info.h"
 #include "envs/normalizer.h"
 
 namespace neuroevo {
@@ -39,7 +40,9 @@ class EnvPool {
 
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K]. A number that is not finite ends
   // its slot's episode, with reward 0 and a failure, where a wrong index is an error of the call.
-  void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones);
+  // truncations: [K] too, whether the episode ended by its cut-off alone; null where nobody asks.
+  void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones,
+            bool* truncations = nullptr);
 
   // Write K observations, behaviors, screens or states one after another. All but the first throw where the
   // environment has none.
@@ -71,6 +74,7 @@ class EnvPool {
  private:
   struct Slot {
     std::unique_ptr<Env> env;
+    const EpisodeInfo* info = nullptr;  // of env, if it implements that
     std::atomic<bool> busy{false};
     bool started = false;  // its last reset succeeded
     bool live = false;     // reset, and not done since

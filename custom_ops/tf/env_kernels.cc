@@ -106,7 +106,8 @@ class EnvStepOp : public OpKernel {
       const auto& actions = Checked(ctx, "actions", ToTf(pool.spec().action_dtype), action_shape);
       double* rewards = Output(ctx, 0, {k})->flat<double>().data();
       bool* dones = Output(ctx, 1, {k})->flat<bool>().data();
-      pool.Step(slots, actions.tensor_data().data(), rewards, dones);
+      bool* truncations = Output(ctx, 2, {k})->flat<bool>().data();
+      pool.Step(slots, actions.tensor_data().data(), rewards, dones, truncations);
     });
   }
 };

@@ -178,13 +178,13 @@ REGISTER_OP("EnvStep")
     .Input("actions: T")
     .Output("rewards: float64")
     .Output("dones: bool")
+    .Output("truncations: bool")
     .Attr("T: {int32, float}")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle slots;
       TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
-      c->set_output(0, slots);
-      c->set_output(1, slots);
+      for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, slots);
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -193,7 +193,8 @@ Steps the environments of the slots.
 slots: [K], different, in [0, S), each reset and not done since.
 actions: int32 [K] in [0, num_actions), or float32 [K, num_actions]. A number that is not finite ends its slot's
   episode, with reward 0 and a failure; a wrong index is an error.
-rewards: [K]. dones: [K], whether the episode ended with this step.
+rewards: [K]. dones: [K], whether the episode ended with this step. truncations: [K], whether it ended by the cut-off
+  alone.
 )doc");
 
 REGISTER_OP("EnvObservation")

@@ -75,7 +75,7 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
             return native.env_reset(pool, *tf.unstack(starts, 3, axis=1), none)
 
         def step(action: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
-            _, dones = native.env_step(pool, slots, action)
+            _, dones, _ = native.env_step(pool, slots, action)
             with tf.control_dependencies([restart(tf.gather_nd(starts, tf.where(dones)))]):
                 return native.env_observation(pool, slots, dtype=dtype, shape=shape)
 

@@ -39,7 +39,7 @@ def random_play(
         none = tf.zeros([0], tf.int64)
 
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
-            _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
+            _, dones, _ = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
             over = tf.gather(slots, tf.where(dones)[:, 0])
             episodes = over, over + i * 2**20, tf.zeros_like(over), none
             with tf.control_dependencies([native.env_reset(pool, *episodes)]):

@@ -31,7 +31,7 @@ class OpPool:
         load_ops().env_reset(self._handle, slots, seeds, max_frames, NONE)
 
     def step(self, slots, actions):
-        rewards, dones = load_ops().env_step(self._handle, np.array(slots, np.int64), np.array(actions, np.int32))
+        rewards, dones, _ = load_ops().env_step(self._handle, np.array(slots, np.int64), np.array(actions, np.int32))
         return rewards.numpy(), dones.numpy()
 
     def observe(self, slots):

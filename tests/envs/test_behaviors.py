@@ -178,7 +178,7 @@ def test_the_op_and_the_c_interface() -> None:
         actions = np.array([[0.5 * step, 1], [1, 1]], np.float32)
         pool.step(slots, actions)
         stepped = load_ops().env_step(handle, slots, actions)
-        load_ops().episode_queue_put(queue, handle, 0, slots, *stepped)
+        load_ops().episode_queue_put(queue, handle, 0, slots, stepped.rewards, stepped.dones)
         states.append(pool.behavior([0])[0])
     expected = np.concatenate([states[1], states[2], states[2]])
     results = load_ops().episode_queue_results(queue, 1, 0)

@@ -144,7 +144,7 @@ def test_the_ops_do_what_the_native_pool_does():
     tf_ops.env_reset(handle, slots, slots, max_episode_steps, np.zeros(0, np.int64))
     pool.reset(slots, slots, max_episode_steps)
     for step in range(30):
-        rewards, dones = tf_ops.env_step(handle, slots, actions[step : step + 1])
+        rewards, dones, _ = tf_ops.env_step(handle, slots, actions[step : step + 1])
         expected_rewards, expected_dones = pool.step(slots, actions[step : step + 1])
         assert (rewards.numpy(), dones.numpy()) == (expected_rewards, expected_dones)
         seen = tf_ops.env_observation(handle, slots, dtype=tf.float32, shape=[11])

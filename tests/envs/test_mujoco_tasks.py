@@ -285,7 +285,7 @@ def test_the_ops_play_the_same():
         assert np.array_equal(seen, pool.observe(slots))
     with pytest.raises(tf.errors.InvalidArgumentError, match="actions"):
         tf_ops.env_step(handle, slots[:1], np.zeros((1, 5), np.float32))
-    rewards, dones = tf_ops.env_step(handle, slots[:1], np.array([[0, 0, np.nan, 0, 0, 0]], np.float32))
+    rewards, dones, _ = tf_ops.env_step(handle, slots[:1], np.array([[0, 0, np.nan, 0, 0, 0]], np.float32))
     assert rewards.numpy().tolist() == [0] and dones.numpy().tolist() == [True]
 
 

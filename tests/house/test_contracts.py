@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-WITH_TENSORFLOW = ("benchmarks.", "rollout.")  # rooms whose modules may import it when they are imported
+WITH_TENSORFLOW = ("benchmarks.", "rollout.", "tf")  # rooms whose modules may import it when they are imported
 ALGORITHM = "algorithms/ga.py"
 # An editable install of the package may have put a finder of its own before sys.path: the copy must be found first.
 LINT = """

@@ -214,7 +214,7 @@ def test_normalized_observations_and_their_sums_are_those_of_numpy():
         rewards, dones = pool.step(slots, actions)
         assert dones.tolist() == [step == 3] * 3
         returns += rewards
-        put = load_ops().episode_queue_put(queue, handle, 0, slots, *load_ops().env_step(handle, slots, actions))
+        put = load_ops().episode_queue_put(queue, handle, 0, slots, *load_ops().env_step(handle, slots, actions)[:2])
         assert put.live_slots.shape[0] == (0 if step == 3 else 3)
     assert clipped
     results = load_ops().episode_queue_results(queue, 3, 0)
@@ -235,7 +235,7 @@ def test_what_ends_without_a_normalizer():
     assert (pool.failure(0), pool.failure(1)) == (failure, "")
     queue, slots = queue_of([8, 9], [-1, -1]), int64(0, 1)
     load_ops().env_reset(handle, slots, int64(1, 2), int64(4, 4), NONE)
-    rewards, dones = load_ops().env_step(handle, slots, actions)
+    rewards, dones, _ = load_ops().env_step(handle, slots, actions)
     load_ops().env_set_normalizer(handle, 3, np.zeros(11), np.ones(11))
     load_ops().episode_queue_put(queue, handle, 0, slots, rewards, dones)
     results = load_ops().episode_queue_results(queue, 2, 0)

@@ -56,7 +56,7 @@ def pool(shared_pool):
     before = observe(shared_pool, 0, 1)
     yield shared_pool
     assert np.array_equal(observe(shared_pool, 0, 1), before)
-    rewards, dones = ops.env_step(shared_pool, int64(1, 0), int32(1, 2))
+    rewards, dones, _ = ops.env_step(shared_pool, int64(1, 0), int32(1, 2))
     assert rewards.numpy().tolist() == [0, 0] and not dones.numpy().any()
     reset(shared_pool, (2,), (3,), (4,))
     assert ops.env_step(shared_pool, int64(2), int32(0)).dones.numpy().tolist() == [True]
@@ -215,7 +215,7 @@ def test_an_unreset_slot_can_neither_be_stepped_nor_copied_from():
 
 def test_no_slots_is_a_call_like_any_other(pool):
     reset(pool, (), (), ())
-    rewards, dones = load_ops().env_step(pool, int64(), int32())
+    rewards, dones, _ = load_ops().env_step(pool, int64(), int32())
     assert rewards.shape == dones.shape == (0,)
     assert observe(pool).shape == (0, 84, 84, 4)
     assert load_ops().env_behavior(pool, int64(), dtype=tf.uint8, shape=[128]).shape == (0, 128)

@@ -70,7 +70,7 @@ def lane_function(
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             outputs = ops.population_forward_slots(population, rows, observations, slots)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
-            rewards, dones = ops.env_step(env_pool, slots, actions)
+            rewards, dones, _ = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)
             return put.live_slots, put.live_rows, put.refill
 

@@ -145,7 +145,7 @@ class Pool:
     def step_slots(self, caller: Caller, slots: list[int], actions: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Rewards and dones; None where the call was refused."""
         inputs = {"slots": int64(slots), "actions": actions}
-        same = lambda: self._like.step(slots, actions)  # noqa: E731
+        same = lambda: (*self._like.step(slots, actions), None)  # noqa: E731 - which has no truncations
         result = self._run(caller, "env_step", same, inputs=inputs, paired=("slots", "actions"))
         if result is None:
             return None
