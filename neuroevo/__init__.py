@@ -5,12 +5,14 @@ The functions that scripts need are here, and each is loaded when it is first us
     train          trains a run, or goes on with one, and returns it
     open_run       opens a run's folder: its metrics, elites, population, evaluations and videos
     evaluate       replays the elite of a run over many episodes
-    Callback       hears how a run goes; to be derived from
+    Callback       receives the events of a run; the base class of your own
+    Stop           finishes a run, raised by a callback
+    Patience       a callback that finishes a run whose metric has not risen for some generations
     load_config    loads a configuration from a file or preset
     make_config    makes a configuration from tables
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
-Gymnasium's make_vec knows them too: gymnasium.make_vec("neuroevo:neuroevo/Frostbite-v5").
+Gymnasium knows the environments, too: gymnasium.make("neuroevo/Frostbite-v5"), gymnasium.make_vec(...) likewise.
 
 Example:
     >>> import neuroevo
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
     from neuroevo.envs.vector import make_vec
-    from neuroevo.training.callback import Callback
+    from neuroevo.training.callback import Callback, Patience, Stop
     from neuroevo.training.trackers import MlflowTracker, WandbTracker
 
 __version__ = VERSION
@@ -42,6 +44,8 @@ __all__ = [
     "AskTell",
     "Callback",
     "MlflowTracker",
+    "Patience",
+    "Stop",
     "WandbTracker",
     "evaluate",
     "load_config",
@@ -55,6 +59,8 @@ _PLACES = {
     "AskTell": ("algorithms.ask_tell", "AskTell"),
     "Callback": ("training.callback", "Callback"),
     "MlflowTracker": ("training.trackers", "MlflowTracker"),
+    "Patience": ("training.callback", "Patience"),
+    "Stop": ("training.callback", "Stop"),
     "WandbTracker": ("training.trackers", "WandbTracker"),
     "evaluate": ("analysis.evaluation", "evaluate_run"),
     "load_config": ("config.load", "load_config"),

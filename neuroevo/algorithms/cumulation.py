@@ -16,6 +16,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.ascent import CenterState
 from neuroevo.core.arrays import check_array, norm
+from neuroevo.core.genome import Center
 from neuroevo.core.settings import Count
 
 Offspring = Annotated[Count, Field(ge=4)]
@@ -40,12 +41,14 @@ class StepSizeState(CenterState):
     path: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: sigma is not positive, or the path is not [D]."""
+        """Check shapes and ranges. ValueError: sigma is not positive, or the path is not [D] as the center is."""
         super().check_state()
         if self.sigma is not None and not 0 < self.sigma < math.inf:
             raise ValueError(f"sigma is {self.sigma}, expected a positive number")
         if self.path is not None:
-            check_array("the path", self.path, [None], np.float32, np.float64)
+            root = self.center.root
+            shape = root.vector.shape if isinstance(root, Center) else [None]
+            check_array("the path", self.path, shape, np.float32, np.float64)
 
     def step_size(self, first: float) -> float:
         """Return the step size as float32 represents it; `first` is that of generation 0."""

@@ -18,7 +18,7 @@ from neuroevo.runs.reader import Elite, RunReader
 from neuroevo.sessions import evaluators
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The results of N episodes of one genome.
 
@@ -56,6 +56,13 @@ class Evaluation:
     def different(self) -> int:
         """The number of distinct (return, steps) pairs, below N where a game has few different starts."""
         return len(set(zip(self.outcomes.returns.tolist(), self.outcomes.steps.tolist(), strict=True)))
+
+    def __repr__(self) -> str:
+        if len(self.outcomes.failures) == len(self.seeds):
+            return f"Evaluation({len(self.seeds)} episodes, all failed)"
+        summary = self.summary
+        error = "" if summary.standard_error is None else f" +- {summary.standard_error:,.1f}"
+        return f"Evaluation({summary.n} episodes, mean return {summary.mean:,.1f}{error}, {self.steps:,} steps)"
 
     def row(self) -> dict[str, Any]:
         """Returns everything as plain values, including the return, steps and seed of every episode.

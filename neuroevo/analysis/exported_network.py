@@ -62,6 +62,11 @@ class Exported:
         return parts
 
 
+def model_name(config: Config, generation: int) -> str:
+    """Return the name of the Keras model of an elite."""
+    return f"{config.env.name}_{config.network.name}_generation_{generation}"
+
+
 def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.ndarray | None = None) -> Exported:
     """Makes the network of an elite ready for export.
 

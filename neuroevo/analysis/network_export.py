@@ -40,8 +40,10 @@ import numpy as np
 
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.analysis.keras_model import to_keras
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import to_json
 from neuroevo.networks.quantization import quantized
+from neuroevo.system.files import written_aside
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:
@@ -108,3 +110,38 @@ FORMATS = {
     "savedmodel": Format("", "saved_model.pb", _save_savedmodel),
     "npz": Format(".npz", None, _save_npz),
 }
+
+
+def format_of(path: Path) -> str:
+    """Return the name of the format that the ending of a path stands for.
+
+    Raises:
+        UserError: No format has files of that ending.
+    """
+    for name, each in FORMATS.items():
+        if path.suffix == each.suffix:
+            return name
+    endings = ", ".join(each.suffix or "none" for each in FORMATS.values())
+    raise UserError(f"path is {path}, expected one of the endings {endings}")
+
+
+def write(network: Exported, path: Path, form: str, *, force: bool) -> None:
+    """Write a network to a file, or for savedmodel a folder.
+
+    Args:
+        network: The network.
+        path: Where to.
+        form: The name of the format.
+        force: Whether to replace what is there.
+
+    Raises:
+        UserError: The format is unknown, the path has another ending, it exists and `force` is False, or the network
+            has vbn layers whose statistics are not known.
+    """
+    if form not in FORMATS:
+        raise UserError(f"format is '{form}', expected one of {', '.join(FORMATS)}")
+    chosen = FORMATS[form]
+    if path.suffix != chosen.suffix and chosen.suffix:
+        raise UserError(f"path is {path}, expected a name that ends in {chosen.suffix}, as the format is {form}")
+    with written_aside(path, force, chosen.mark) as aside:
+        chosen.save(network, aside)

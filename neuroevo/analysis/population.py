@@ -19,7 +19,7 @@ from neuroevo.training.phase import play_phase, played_by, population_seeds
 from neuroevo.training.state import TrainState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Population:
     """The N members of a generation.
 
@@ -44,6 +44,10 @@ class Population:
     def ranking(self) -> np.ndarray:
         """The members' indices, the best first, int64 [N]; equals stay in their order."""
         return np.argsort(-self.fitness, kind="stable")
+
+    def __repr__(self) -> str:
+        fitness = f"fitness mean {self.fitness.mean():,.1f} max {self.fitness.max():,.1f}" if len(self.fitness) else ""
+        return f"Population(generation {self.generation}, {len(self.genomes)} members, {fitness})"
 
 
 def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:

@@ -21,10 +21,13 @@ from neuroevo.training.callback import AnyCallback
 from neuroevo.training.state import finished
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas
     from matplotlib.figure import Figure
 
     from neuroevo.analysis.curves import XAxis
+    from neuroevo.analysis.exported_network import Exported
+    from neuroevo.analysis.policy import Policy
     from neuroevo.analysis.rendering import Rendered
     from neuroevo.analysis.web_page import Page
 
@@ -138,6 +141,68 @@ class Run(RunReader):
                 on_progress=on_progress,
             )
 
+    def policy(self, generation: int | None = None) -> Policy:
+        """Return an elite as a function from observations to actions, for environments of one's own making.
+
+        Args:
+            generation: The generation; None for the last finished one.
+
+        Returns:
+            The policy: `policy(observation)` is an action; `policy.reset()` begins an episode.
+
+        Raises:
+            UserError: There is no such generation, its weights are not stored, or JAX simulates the environment.
+
+        Example:
+            >>> env = neuroevo.make_vec(run.config.env.name, 1)
+            >>> policy = run.policy()
+            >>> observations, _ = env.reset(seed=0)
+            >>> observations, rewards, *_ = env.step(policy(observations))
+        """
+        from neuroevo.analysis.policy import Policy
+
+        return Policy(self.config, self.elite(generation)[1], self.reference_batch())
+
+    def weights(self, generation: int | None = None) -> np.ndarray:
+        """Return the weights of an elite's network, float32 [D], in the order of its layers.
+
+        Args:
+            generation: The generation; None for the last finished one.
+
+        Raises:
+            UserError: There is no such generation, or its weights are not stored.
+        """
+        return self._network(generation).theta
+
+    def export(
+        self, path: Path | str, generation: int | None = None, form: Literal["keras", "savedmodel", "npz"] | None = None
+    ) -> Exported:
+        """Write an elite as a network that works without neuroevo, as `neuroevo export` does; a file is replaced.
+
+        Args:
+            path: The file, or for savedmodel the folder, to write.
+            generation: The generation; None for the last finished one.
+            form: The format; None for that of the path's ending: ".keras", ".npz", or none for savedmodel.
+
+        Returns:
+            The network that was written; `neuroevo.analysis.exported_network.how_to_act` says how to turn its outputs
+            into actions.
+
+        Raises:
+            UserError: There is no such generation, its weights are not stored, or the format does not fit the path.
+        """
+        from neuroevo.analysis.network_export import format_of, write
+
+        network, out = self._network(generation), Path(path)
+        write(network, out, form or format_of(out), force=True)
+        return network
+
+    def _network(self, generation: int | None) -> Exported:
+        from neuroevo.analysis.exported_network import elite_network, model_name
+
+        number, elite = self.elite(generation)
+        return elite_network(self.config, elite, model_name(self.config, number), self.reference_batch())
+
     def plot(self, x: XAxis = "frames", column: str | None = None) -> Figure:
         """Draws the run's curves: the population's best and mean fitness, and the elites' validation and test returns.
 
@@ -197,6 +262,7 @@ def train(
     resume: bool | Literal["auto"] = False,
     trust: bool = False,
     callbacks: Iterable[AnyCallback] = (),
+    progress: bool = False,
     command: Sequence[str] = ("neuroevo.train",),
 ) -> Run:
     """Trains a run until its budget is spent, as `neuroevo train` does.
@@ -216,6 +282,8 @@ def train(
         trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one
             that goes on, training.start_from, or a run whose config.toml `config` is. See docs/security.md.
         callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
+        progress: Whether to show the generations: a table and a bar on a terminal and, with ipywidgets installed, in a
+            notebook; else plain lines.
         command: The command line to record as the one that started the run.
 
     Returns:
@@ -254,5 +322,11 @@ def train(
         folder.close()
         return Run(folder.path, trust=trust, like=config)
     with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command, info_of(evaluator)):
-        run(config, evaluator, folder, callbacks)
+        if progress:
+            from neuroevo.sessions.progress import make_progress
+
+            with make_progress() as shown:
+                run(config, evaluator, folder, [*callbacks, shown])
+        else:
+            run(config, evaluator, folder, callbacks)
     return Run(folder.path, trust=trust, like=config)

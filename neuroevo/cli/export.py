@@ -9,7 +9,6 @@ import typer
 
 from neuroevo.cli.common import Debug, Trust, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath
-from neuroevo.core.errors import UserError
 
 
 def register(app: typer.Typer) -> None:
@@ -44,21 +43,16 @@ def export(
     low + b * (high - low) / (B - 1), where b is the index of the largest of its B outputs.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.analysis.exported_network import elite_network, how_to_act
-        from neuroevo.analysis.network_export import FORMATS
+        from neuroevo.analysis.exported_network import elite_network, how_to_act, model_name
+        from neuroevo.analysis.network_export import FORMATS, write
         from neuroevo.runs.reader import RunReader
-        from neuroevo.system.files import written_aside
 
         reader = RunReader(run, trust=trust)
         generation, elite = reader.elite(generation)
-        chosen = FORMATS[form]
-        path = out or run / f"elite-{generation:06d}{chosen.suffix or '-' + form}"
-        if path.suffix != chosen.suffix and chosen.suffix:
-            raise UserError(f"--out {path}: expected a name that ends in {chosen.suffix}, as --format is {form}")
-        name = f"{reader.config.env.name}_{reader.config.network.name}_generation_{generation}"
-        with written_aside(path, force, chosen.mark) as aside:
-            network = elite_network(reader.config, elite, name, reader.reference_batch())
-            chosen.save(network, aside)
+        path = out or run / f"elite-{generation:06d}{FORMATS[form].suffix or '-' + form}"
+        name = model_name(reader.config, generation)
+        network = elite_network(reader.config, elite, name, reader.reference_batch())
+        write(network, path, form, force=force)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
         print(how_to_act(network), flush=True)
         if network.dtype == "int8":

@@ -26,9 +26,12 @@ def register(app: typer.Typer) -> None:
 def render(
     run: RunPath,
     out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The video to write, FILE.mp4 or FILE.gif; of a run on Brax, FILE.html."),
-    ],
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The video to write, FILE.mp4 or FILE.gif; on Brax FILE.html [default: in the run's folder].",
+        ),
+    ] = None,
     generation: Generation = None,
     members: Annotated[
         int,
@@ -77,6 +80,8 @@ def render(
         from neuroevo.system.files import written_aside
 
         reader = RunReader(run, trust=trust)
+        ending = "html" if reader.config.environment.accelerated else "mp4"
+        out = out or run / f"elite-{reader.finished(generation):06d}.{ending}"
         if reader.config.environment.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):

@@ -43,6 +43,14 @@ def train(
             help="Resume the run in this folder; with CONFIG, start it if there is none.",
         ),
     ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The environment; the same as --set env.name=..."),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="The budget of wall time; the same as --set training.minutes=..."),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=2**63 - 1, help="The run's seed; the same as --set training.seed=..."),
@@ -63,7 +71,8 @@ def train(
 ) -> None:
     """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
-        options = {"training.seed": seed, "hardware.device": device, "cluster.address": cluster}
+        options = {"env.name": env, "training.minutes": minutes, "training.seed": seed, "hardware.device": device}
+        options["cluster.address"] = cluster
         changes = [*(overrides or []), *(f"{key}={value}" for key, value in options.items() if value is not None)]
         train_run(choose_folder(config, changes, out, resume, trust))
 
@@ -113,8 +122,8 @@ def train_run(folder: RunFolder) -> None:
         DiskError: The disk is full or broken; the message says how to resume the run.
         EnvironmentFailure: An environment of Gymnasium failed; the message says how to resume the run.
     """
-    from neuroevo.cli.progress import make_progress
     from neuroevo.sessions.evaluators import info_of, make_evaluator
+    from neuroevo.sessions.progress import make_progress
     from neuroevo.sessions.training_run import run
     from neuroevo.system.console import say
     from neuroevo.training.state import finished, spent

@@ -1,7 +1,7 @@
 """Our environments by names of Gymnasium's registry: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
 
-Importing this module registers them for gymnasium.make_vec; `import neuroevo` does so once Gymnasium is loaded too, as
-in gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
+Importing this module registers them for gymnasium.make and make_vec; `import neuroevo` does so once Gymnasium is loaded
+too, as in gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.registry import FAMILIES
 
-_MAKE_VEC = "neuroevo.envs.vector:make_vec"
+_MAKE, _MAKE_VEC = "neuroevo.envs.single:SingleEnv", "neuroevo.envs.vector:make_vec"
 
 
 def spec_of(environment: Environment, keywords: Mapping[str, Any]) -> EnvSpec:
@@ -42,7 +42,9 @@ def spec_of(environment: Environment, keywords: Mapping[str, Any]) -> EnvSpec:
 def _register() -> None:
     for family in FAMILIES:
         for env_id, name in family.gymnasium_ids().items():
-            gymnasium.register(f"neuroevo/{env_id}", vector_entry_point=_MAKE_VEC, kwargs={"name": name})
+            gymnasium.register(
+                f"neuroevo/{env_id}", entry_point=_MAKE, vector_entry_point=_MAKE_VEC, kwargs={"name": name}
+            )
 
 
 _register()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 from neuroevo.core.env_spec import EnvSpec
@@ -49,7 +50,7 @@ def check(name: str, options: Mapping[str, Any]) -> tuple[Environment | None, li
     known = family_of(name)
     if known is None:
         meant = _nearest(name)
-        problems = [Problem("env.name", f"there is no such environment{_hint(meant)}", name)]
+        problems = [Problem("env.name", f"there is no such environment{_hint(name, meant)}", name)]
         if meant is not None:
             family, found = meant
             problems += [each for each in family(found, found, options).problems if each.key != "env.name"]
@@ -75,7 +76,7 @@ def find(name: str, options: Mapping[str, Any] | None = None) -> Environment:
     """
     known = family_of(name)
     if known is None:
-        raise UserError(f"environment '{name}' is unknown{_hint(_nearest(name))}")
+        raise UserError(f"environment '{name}' is unknown{_hint(name, _nearest(name))}")
     family, found = known
     environment = family(found, name, {key: value for key, value in (options or {}).items() if value is not None})
     refuse(environment.problems)
@@ -96,6 +97,11 @@ def _nearest(name: str) -> tuple[type[Environment], str] | None:
     return family, meant
 
 
-def _hint(meant: tuple[type[Environment], str] | None) -> str:
-    """Write what was probably meant, and how all are listed."""
-    return f"{f'; did you mean {meant[1]}?' if meant else ''} (`neuroevo info --games` lists the environments)"
+def _hint(name: str, meant: tuple[type[Environment], str] | None) -> str:
+    """Write what was probably meant by an unknown name, in the same form, and how all are listed."""
+    hint = ""
+    if meant is not None:
+        family, found = meant
+        forms = [found, *(known for known in family.gymnasium_ids().values() if family.find(known) == found)]
+        hint = f"; did you mean {max(forms, key=lambda each: SequenceMatcher(None, name, each).ratio())}?"
+    return f"{hint} (`neuroevo info --games` lists the environments)"

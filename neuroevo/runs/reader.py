@@ -25,7 +25,7 @@ from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Elite:
     """The best genome of a generation.
 
@@ -36,6 +36,10 @@ class Elite:
 
     genome: Genome
     normalizer: Normalizer | None = None
+
+    def __repr__(self) -> str:
+        normalized = "" if self.normalizer is None else ", normalized observations"
+        return f"Elite({self.genome!r}{normalized})"
 
 
 class RunReader:

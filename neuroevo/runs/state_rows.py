@@ -85,6 +85,7 @@ def write_state(database: Database, state: TrainState, genomes: GenomeWriter) ->
     value = {
         "max_episode_steps": state.max_episode_steps,
         "confirmed_mean": state.confirmed_mean,
+        "stopped": state.stopped,
         "values": encoded.values,
         "genomes": rows,
         "arrays": [row["checksum"] for row in arrays],
@@ -145,7 +146,7 @@ def read_state(database: Database, generation: int, state_type: type, trust: boo
         if checksum(*row[:-1]) != row[-1]:
             raise ValueError("its checksum is another one")
         value = parse_json(row[3])
-        if not isinstance(value, dict) or value.keys() != _KEYS:
+        if not isinstance(value, dict) or value.keys() - {"stopped"} != _KEYS:  # which came after the others
             raise ValueError(f"its value is {str(value)[:80]}, expected {', '.join(sorted(_KEYS))}")
         found = _decode(database, row, value, state_type)
         check_fields(found.state, "the state")
@@ -251,5 +252,6 @@ def _decode(database: Database, row: Sequence[Any], value: dict[str, Any], state
         pending=pending,
         observation_statistics=statistics,
         confirmed_mean=value["confirmed_mean"],
+        stopped=value.get("stopped", ""),
     )
     return StoredState(state, {genome: number for number, genome in genomes.items()}, last_genome)

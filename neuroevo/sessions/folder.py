@@ -54,7 +54,7 @@ from neuroevo.sessions.warm_start import first_state
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.callback import Callback
-from neuroevo.training.record import Record, describe
+from neuroevo.training.record import Record
 from neuroevo.training.state import TrainState, spent
 from neuroevo.training.tensorboard import TensorBoardWriter
 
@@ -163,7 +163,8 @@ class RunFolder(Callback):
                 trains in the folder, or a change of the configuration would change results.
         """
         made = prepare_resume(Path(path), overrides, config, trust)
-        folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
+        state = replace(made.stored.state, stopped="")
+        folder = cls(Path(path), made.config, state, made.reference_batch)
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
         folder._open.callback(made.database.close)
         return folder
@@ -172,10 +173,15 @@ class RunFolder(Callback):
     def resume_or_create(cls, path: Path | str, config: Config, *, trust: bool = False) -> RunFolder:
         """Prepare to continue the run in a folder, or to begin one there; write nothing yet.
 
+        A run that a callback has stopped is over, where resume() continues it.
+
         Arguments are those of create() and resume(), and so is what it raises.
         """
         if is_run(Path(path)):
-            return cls.resume(path, config=config, trust=trust)
+            folder = cls.resume(path, config=config, trust=trust)
+            if folder._resumed is not None:
+                folder.state = folder._resumed.stored.state
+            return folder
         return cls.create(path, config, trust=trust)
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
@@ -251,7 +257,7 @@ class RunFolder(Callback):
         except UserError as error:
             raise DiskError(str(error)) from error
         for record in records:
-            log.info("%s", describe(record))
+            log.info("%s", record)
 
     def save(self) -> None:
         """Store the state after the last finished generation, if it is not stored yet and if that is possible."""

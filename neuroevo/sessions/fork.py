@@ -167,7 +167,7 @@ def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
         pending = tuple(
             PendingEvaluation(each.record, np.zeros(count), np.zeros(count, np.int64)) for each in state.pending
         )
-    return replace(state, algorithm=algorithm, max_episode_steps=steps, pending=pending)
+    return replace(state, algorithm=algorithm, max_episode_steps=steps, pending=pending, stopped="")
 
 
 def _shaping_keys(before: Any, after: Any) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
@@ -14,11 +16,41 @@ from neuroevo.config.schema import Config
 from neuroevo.training.record import Record
 
 
+class Stop(Exception):  # noqa: N818 - no error, like StopIteration
+    """Raised by a callback, or returned by a function of records, to finish a run after the current generation.
+
+    The run counts as finished: its last elites are tested, and `neuroevo.train(..., resume="auto")` returns it as it
+    is. With resume=True it continues.
+
+    Example:
+        >>> def until_two_hundred(record):
+        ...     if record.row()["validation_mean"] > 200:
+        ...         raise neuroevo.Stop("validation is above 200")
+    """
+
+
 class Callback:
     """Base class for receiving the events of a run; a subclass overrides the methods that it needs.
 
-    An exception in any of these methods ends the run, which can be resumed.
+    A `Stop` that a method raises finishes the run after the current generation. Any other exception ends the run, which
+    can be resumed.
+
+    Attributes:
+        stopped: Reason why the run is to be finished after the current generation; "" while it is not.
+
+    Raises:
+        TypeError: A subclass has a method whose name is nearly that of one of these.
     """
+
+    stopped: str = ""
+
+    def __init_subclass__(cls) -> None:
+        """Check the names of the methods, since one with a typing error would never be called."""
+        super().__init_subclass__()
+        for name in vars(cls):
+            if callable(vars(cls)[name]) and not name.startswith("_") and name not in _events():
+                for meant in difflib.get_close_matches(name.removeprefix("on_"), _events(), n=1, cutoff=0.85):
+                    raise TypeError(f"callback {cls.__name__} has a method '{name}'; did you mean {meant}?")
 
     def begin(self, config: Config, folder: Path, generation: int) -> None:
         """Handle the start of a run, before the first generation is played.
@@ -74,6 +106,44 @@ class Callback:
         """
 
 
+def _events() -> list[str]:
+    """Return the names of the methods that receive events."""
+    return [name for name, each in vars(Callback).items() if callable(each) and not name.startswith("_")]
+
+
+class Patience(Callback):
+    """Finish a run whose metric has not risen for some generations.
+
+    Args:
+        generations: Number of generations without a rise after which the run is finished, at least 1. A resumed run
+            counts from where it is resumed.
+        metric: Name of a column of metrics.csv.
+        least: Smallest difference that counts as a rise.
+
+    Raises:
+        ValueError: `generations` is below 1.
+    """
+
+    def __init__(self, generations: int, metric: str = "fitness_max", least: float = 0.0):
+        if generations < 1:
+            raise ValueError(f"generations is {generations}, expected at least 1")
+        self._generations, self._metric, self._least = generations, metric, least
+        self._best, self._since = -math.inf, 0
+
+    @override
+    def generation(self, record: Record) -> None:
+        row = record.row()
+        if self._metric not in row:
+            raise ValueError(f"metric is '{self._metric}', expected one of {', '.join(row)}")
+        value = row[self._metric]
+        if value is not None and value > self._best + self._least:
+            self._best, self._since = value, 0
+            return
+        self._since += 1
+        if self._since >= self._generations:
+            raise Stop(f"{self._metric} has not risen above {self._best:,.10g} for {self._since} generations")
+
+
 AnyCallback: TypeAlias = Callback | Callable[[Record], object]
 """A callback, or a function of each generation's record."""
 
@@ -88,36 +158,45 @@ class Callbacks(Callback):
             given: The callbacks; a function receives only the records of generations.
 
         Raises:
-            TypeError: One is neither a Callback nor a function.
+            TypeError: One is neither a Callback nor a function, or overrides no method.
         """
         self._all = [each if isinstance(each, Callback) else _OfGenerations(each) for each in given]
         self._begun: list[Callback] = []
+        for each in self._all:
+            if all(getattr(type(each), name) is getattr(Callback, name) for name in _events()):
+                raise TypeError(f"callback {type(each).__name__} has none of the methods {', '.join(_events())}")
 
     @override
     def begin(self, config: Config, folder: Path, generation: int) -> None:
         for each in self._all:
-            each.begin(config, folder, generation)
+            self._tell(each.begin, config, folder, generation)
             self._begun.append(each)
 
     @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         for each in self._all:
-            each.phase(generation, name, episodes)
+            self._tell(each.phase, generation, name, episodes)
 
     @override
     def progress(self, finished: int, steps: int) -> None:
         for each in self._all:
-            each.progress(finished, steps)
+            self._tell(each.progress, finished, steps)
 
     @override
     def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
         for each in self._all:
-            each.population(generation, played, steps, novelties)
+            self._tell(each.population, generation, played, steps, novelties)
 
     @override
     def generation(self, record: Record) -> None:
         for each in self._all:
-            each.generation(record)
+            self._tell(each.generation, record)
+
+    def _tell(self, method: Callable[..., None], *event: object) -> None:
+        try:
+            method(*event)
+        except Stop as stop:
+            self.stopped = self.stopped or str(stop) or "a callback stopped it"
 
     @override
     def end(self, error: BaseException | None) -> None:
@@ -142,4 +221,6 @@ class _OfGenerations(Callback):
 
     @override
     def generation(self, record: Record) -> None:
-        self._function(record)
+        returned = self._function(record)
+        if isinstance(returned, Stop):
+            raise returned

@@ -27,7 +27,7 @@ def train(
     state: TrainState | None = None,
     callback: Callback | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
-    """Run generations until a budget is spent or the target is reached, then wait for all elites' evaluations.
+    """Run generations until the run is over (`training.state.spent`), then wait for all elites' evaluations.
 
     From the same state the same generations follow, whatever came before. Once an elite's validation reaches the
     target, its test episodes are waited for before the next generation begins, so that the run ends after the same
@@ -72,6 +72,8 @@ def train(
         while _may_have_reached(state, training):
             yield (waited := wait(state))
             state = waited[0]
+        if callback.stopped and not state.stopped:
+            yield (state := replace(state, stopped=callback.stopped)), []
         if spent(state, training) is not None:
             break
         state, record = _run_generation(algorithm, evaluator, training, state, callback, clock)

@@ -132,7 +132,7 @@ class GenerationRecord(Checked):
         return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Record(GenerationRecord):
     """A finished generation whose elite has been evaluated.
 
@@ -163,6 +163,13 @@ class Record(GenerationRecord):
         if not self.failures:
             return ""
         return f"{self.failures:,} episode{'s' if self.failures > 1 else ''} failed, the first: {self.first_failure}"
+
+    def __str__(self) -> str:
+        line = describe_row(self.row())
+        return f"{line}, {self.failure_summary}" if self.failures else line
+
+    def __repr__(self) -> str:
+        return f"Record({self})"
 
     def row(self) -> dict[str, Any]:
         """Flatten the record into plain values, for metrics files and TensorBoard.
@@ -250,19 +257,6 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
             raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is not known")
         checked[name] = number
     return checked
-
-
-def describe(record: Record) -> str:
-    """Describe a generation on one line, for people.
-
-    Args:
-        record: The generation's complete record.
-
-    Returns:
-        The line, without its end.
-    """
-    line = describe_row(record.row())
-    return f"{line}, {record.failure_summary}" if record.failures else line
 
 
 def describe_row(row: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ class TrainState(Checked):
         observation_statistics: Of what all populations saw; None if observations are not normalized.
         confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose
             validation had reached it, or of validation where there are no test episodes; None before.
+        stopped: Reason why a callback has finished the run; "" if none has.
     """
 
     algorithm: State
@@ -40,6 +41,7 @@ class TrainState(Checked):
     pending: tuple[PendingEvaluation, ...] = ()
     observation_statistics: ObservationStatistics | None = None
     confirmed_mean: float | None = None
+    stopped: str = ""
 
     def check_state(self) -> None:
         """Check the numbers and the pending evaluations.
@@ -88,7 +90,7 @@ def start(
 
 
 def spent(state: TrainState, training: Training) -> str | None:
-    """Describe which budget is used up, or that the target is reached.
+    """Describe which budget is used up, that the target is reached, or that a callback has stopped the run.
 
     Args:
         state: After a generation.
@@ -97,6 +99,8 @@ def spent(state: TrainState, training: Training) -> str | None:
     Returns:
         The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
     """
+    if state.stopped:
+        return f"after {state.generation} generations: {state.stopped}"
     target = training.target_return
     if target is not None and state.confirmed_mean is not None and state.confirmed_mean >= target:
         kind = "test" if training.test_episodes else "validation"

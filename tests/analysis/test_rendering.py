@@ -312,3 +312,11 @@ def test_a_run_without_a_finished_generation(tmp_path):
     result = command(tmp_path / "run", "--out", tmp_path / "a.gif", "--members", 2)
     assert result.exit_code == 2
     assert result.stderr == f"neuroevo: no generation of the run in {tmp_path / 'run'} is finished yet\n"
+
+
+def test_a_video_without_a_name_is_in_the_run_s_folder(tmp_path):
+    run = made(tmp_path / "run")
+    done = command(run, "--max-episode-steps", 3)
+    assert done.exit_code == 0, done.stderr
+    video = run / "elite-000004.mp4"
+    assert f"wrote {video}: " in done.stdout and len(decode(video)) == 4

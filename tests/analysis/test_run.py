@@ -110,6 +110,53 @@ def test_a_callback_that_fails_loses_no_generation(trained, tmp_path):
     assert results(run.path) == results(trained.path)
 
 
+def raises_stop(record):
+    if record.generation == 1:
+        raise neuroevo.Stop("two are enough")
+
+
+def returns_stop(record):
+    return neuroevo.Stop("two are enough") if record.generation == 1 else None
+
+
+@pytest.mark.parametrize("stop", [raises_stop, returns_stop])
+def test_a_stopped_run_is_finished(stop, tmp_path):
+    def call(resume, callbacks, generations=9):
+        changes = {"training.generations": generations}
+        return neuroevo.train(TABLES, changes, out=tmp_path / "run", resume=resume, callbacks=callbacks)
+
+    ears, unheard = Ears(), Ears()
+    run = call(False, [stop, ears])
+    stopped = len(run.rows())
+    assert 2 <= stopped <= 4 and ears.heard[-1] == ("end", None)  # records come a little later
+    assert "two are enough" in (run.path / "log.txt").read_text()
+    assert len(call("auto", [unheard]).rows()) == stopped and unheard.heard == []
+    after = call(True, [], stopped + 1)
+    assert len(after.rows()) == stopped + 1
+    whole = neuroevo.train(TABLES, {"training.generations": stopped + 1}, out=tmp_path / "whole")
+    assert results(after.path) == results(whole.path)
+
+
+def test_patience(tmp_path):
+    heard = Ears()
+    patience = neuroevo.Patience(2, metric="fitness_max", least=1e9)  # only the first is a rise
+    run = neuroevo.train(TABLES, {"training.generations": 30}, out=tmp_path / "run", callbacks=[patience, heard])
+    assert 3 <= len(run.rows()) <= 5
+    assert "fitness_max has not risen" in (run.path / "log.txt").read_text()
+    with pytest.raises(ValueError, match="fitness_maxx.*fitness_max"):
+        neuroevo.train(TABLES, out=tmp_path / "wrong", callbacks=[neuroevo.Patience(2, metric="fitness_maxx")])
+    with pytest.raises(ValueError, match="generations is 0"):
+        neuroevo.Patience(0)
+
+
+def test_the_names_of_callbacks_methods_are_checked():
+    with pytest.raises(TypeError, match="'on_generation'; did you mean generation"):
+        type("Misspelled", (Callback,), {"on_generation": lambda self, record: None})
+    helper = type("Helper", (Callback,), {"count": lambda self: 3})
+    with pytest.raises(TypeError, match="Helper has none of the methods begin, phase"):
+        Callbacks([helper()])
+
+
 def test_all_callbacks_hear_the_end():
     class Broken(Callback):
         def end(self, error):
@@ -164,3 +211,18 @@ def test_a_notebook_shows_it(trained):
     assert "ga on hard_maze" in repr(trained) and "3 generations" in repr(trained)
     page = trained._repr_html_()
     assert page.count("<tr>") == 4 and f"{trained.rows()[-1]['steps_total']:,}" in page
+
+
+def test_what_is_printed_is_short(trained, capfd):
+    """In a console or a notebook none fills the screen."""
+    records = []
+    neuroevo.train(TABLES, out=trained.path.with_name("again"), callbacks=[records.append], progress=True)
+    assert [line.partition(":")[0] for line in capfd.readouterr().out.splitlines()] == [
+        f"generation {n}" for n in range(3)
+    ]
+    assert str(records[2]).startswith("generation 2: fitness mean ")
+    evaluation, population, (_, elite) = trained.evaluate(episodes=3), trained.population(), trained.elite()
+    assert repr(evaluation).startswith("Evaluation(3 episodes, mean return ")
+    assert repr(population).startswith("Population(generation 2, 8 members, fitness mean ")
+    assert repr(elite).startswith("Elite(Genome(")
+    assert max(len(repr(each)) for each in (records[2], evaluation, population, elite, trained)) < 250

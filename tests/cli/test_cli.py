@@ -279,7 +279,7 @@ def test_bench_ends_with_one_json_line(monkeypatch):
 
 def test_commands_start_without_tensorflow():
     program = (
-        "import sys; from neuroevo.cli import progress; from neuroevo.sessions import evaluators, training_run\n"
+        "import sys; from neuroevo.sessions import evaluators, progress, training_run\n"
         "assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
@@ -352,6 +352,14 @@ def test_the_seed_as_an_option(monkeypatch, config, tmp_path, given, seed):
     assert result.exit_code == 0
     assert load_config(tmp_path / "run" / "config.toml").training.seed == seed
     assert f", seed {seed}, " in result.stdout
+
+
+def test_environment_and_minutes_as_options(monkeypatch, config, tmp_path):
+    given = ["--env", "pong", "--minutes", "0.001"]
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", *given)
+    assert result.exit_code == 0, result.stderr
+    made = load_config(tmp_path / "run" / "config.toml")
+    assert (made.env.name, made.training.minutes) == ("pong", 0.001)
 
 
 def test_a_seed_that_is_none(monkeypatch, config, tmp_path):

@@ -53,24 +53,26 @@ FILES = {
 }
 PLAY = ("--episodes", "1", "--max-episode-steps", "5")
 BENCH = ("--seconds", "0.1", "--threads", "1")
-# What is run, and the package that it takes beside those that are always there.
+# What is run, and the package that it takes beside those that are always there: those that start each kind of process.
 COMMANDS = [
     (None, ("--version",)),
+    (None, ("train", "gymnasium.toml", "--out", "own")),
+    (None, ("render", "gymnasium", "--out", "pendulum.gif", "--max-episode-steps", "5")),
+    (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),
+    ("optuna", ("sweep", "sweep.toml")),
+]
+OTHERS = [
     (None, ("info",)),
     (None, ("config", "presets")),
     (None, ("config", "show", "gymnasium/config.toml")),
     (None, ("config", "check", "gymnasium/config.toml")),
-    (None, ("train", "gymnasium.toml", "--out", "own")),
     (None, ("train", "--resume", "gymnasium", "--set", "training.generations=2")),
     ("ray", ("train", "--resume", "cluster", "--set", "training.generations=2")),
     (None, ("evaluate", "gymnasium", *PLAY)),
     (None, ("render", "plain", "--out", "elite.gif", "--max-episode-steps", "5")),
-    (None, ("render", "gymnasium", "--out", "pendulum.gif", "--max-episode-steps", "5")),
     (None, ("export", "gymnasium", "--format", "keras")),
     ("brax", ("export", "brax", "--format", "npz")),
     (None, ("plot", "gymnasium", "plain")),
-    (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),
-    ("optuna", ("sweep", "sweep.toml")),
     ("ray", ("cluster", "check", "local")),
     (None, ("bench", "env", *BENCH)),
     (None, ("bench", "rollout", *BENCH)),
@@ -173,10 +175,16 @@ def names_of(command, before=()):
 
 
 def test_every_command_is_tried():
-    assert names_of(typer.main.get_command(app)) <= {words[:size] for _, words in COMMANDS for size in (1, 2)}
+    assert names_of(typer.main.get_command(app)) <= {words[:size] for _, words in COMMANDS + OTHERS for size in (1, 2)}
 
 
-@pytest.mark.parametrize(("package", "words"), COMMANDS, ids=[" ".join(words) for _, words in COMMANDS])
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        pytest.param(*command, marks=[pytest.mark.thorough] * (command in OTHERS), id=" ".join(command[1]))
+        for command in COMMANDS + OTHERS
+    ],
+)
 def test_no_command_imports_a_module_from_the_current_folder(hostile, package, words):
     if package is not None:
         pytest.importorskip(package)
@@ -196,8 +204,8 @@ def test_nor_does_python_with_a_safe_path(hostile):
     [
         (None, "neuroevo.evaluate('gymnasium', episodes=1, max_episode_steps=5)"),
         (None, "neuroevo.open_run('gymnasium').config.environment.frames_per_s"),
-        ("brax", "make_evaluator(neuroevo.open_run('brax').config).close()"),
-        ("ray", "neuroevo.train('cluster/config.toml', out='new')"),
+        pytest.param("brax", "make_evaluator(neuroevo.open_run('brax').config).close()", marks=pytest.mark.thorough),
+        pytest.param("ray", "neuroevo.train('cluster/config.toml', out='new')", marks=pytest.mark.thorough),
     ],
 )
 def test_nor_does_a_program_elsewhere(hostile, tmp_path, package, code):

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs import atari, registry
 from neuroevo.envs.atari_ram import RAM_NAMES
@@ -135,3 +136,11 @@ def test_a_behavior_may_name_bytes():
     ):
         with pytest.raises(ConfigError, match=message):
             registry.find(name, {"behavior": given})
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("ALE/Frostbitte-v5", "ALE/Frostbite-v5"), ("frostbitte", "frostbite"), ("Pongg", "pong")]
+)
+def test_a_hint_has_the_form_of_the_name(given, meant):
+    with pytest.raises(UserError, match=rf"did you mean {meant}\?"):
+        registry.find(given)

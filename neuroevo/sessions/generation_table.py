@@ -62,7 +62,7 @@ class GenerationTable:
     """Makes a table's lines one generation after another."""
 
     def __init__(self, width: int):
-        """Makes none yet.
+        """Choose the columns when the first row comes.
 
         Args:
             width: Characters that fit a line.
@@ -72,7 +72,7 @@ class GenerationTable:
         self._since_header = 0
 
     def lines(self, row: Row) -> list[str]:
-        """The lines of a generation: its row, and above it the header where one is due.
+        """Return the lines of a generation: its row, and above it the header where one is due.
 
         Args:
             row: The generation's numbers, as Record.row() has them.
@@ -88,7 +88,7 @@ class GenerationTable:
 
 
 def _fitting(row: Row, width: int) -> list[_Column]:
-    """The columns that a terminal has room for; one of novelty where an algorithm selects by it."""
+    """Return the columns that fit; one of novelty where an algorithm selects by it."""
     columns = list(_COLUMNS)
     if "novelty_mean" in row:
         columns.insert(1, _NOVELTY)
@@ -98,7 +98,7 @@ def _fitting(row: Row, width: int) -> list[_Column]:
 
 
 def _legend(columns: Iterable[_Column], width: int) -> list[str]:
-    """What the columns mean, in lines that fit."""
+    """Describe the columns, in lines that fit."""
     lines = [""]
     for each in columns:
         if each.means:

@@ -1,9 +1,10 @@
-"""Shows how a run goes: a live bar and a table on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live bar and a table on a terminal and in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from typing_extensions import override
 
-from neuroevo.cli.generation_table import GenerationTable
 from neuroevo.config.schema import Config
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import rows_of
+from neuroevo.sessions.generation_table import GenerationTable
 from neuroevo.system.console import clock, say
 from neuroevo.training.callback import Callback
-from neuroevo.training.record import Record, describe, describe_row
+from neuroevo.training.record import Record, describe_row
 from neuroevo.training.time_left import TimeLeft
 
 _SILENCE_SECONDS = 60.0  # after which a line says how far a phase is
@@ -28,7 +29,7 @@ class PlainProgress(Callback):
     """Prints a line per generation, for files and pipes, and after a minute without one a line about the phase."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
-        """Prints nothing yet.
+        """Start the clock.
 
         Args:
             now: A clock, in seconds.
@@ -70,7 +71,7 @@ class PlainProgress(Callback):
         if self._left is not None:
             self._left.add(record.row())
             left = self._left.seconds()
-        self._print(describe(record) + (f"; about {clock(left)} left" if left else ""))
+        self._print(str(record) + (f"; about {clock(left)} left" if left else ""))
 
     def _print(self, text: str) -> None:
         say(text)
@@ -81,7 +82,7 @@ class TerminalProgress(Callback):
     """Shows a live bar for the current phase, and above it a table that gains a row per generation."""
 
     def __init__(self, console: Console):
-        """Shows nothing yet.
+        """Make the bar, without showing it.
 
         Args:
             console: The terminal.
@@ -142,7 +143,7 @@ class TerminalProgress(Callback):
             self._line(line)
 
     def _time_left(self) -> str:
-        """What the run, not the phase, still takes."""
+        """Return the time that the run, not the phase, still takes."""
         seconds = None if self._left is None else self._left.seconds()
         if seconds is None:
             return ""
@@ -153,17 +154,18 @@ class TerminalProgress(Callback):
 
 
 def make_progress() -> TerminalProgress | PlainProgress:
-    """Chooses the display that fits standard output.
+    """Choose the display that fits standard output or the notebook.
 
     Returns:
         The display, to be used as a context manager.
     """
     console = Console()
-    return TerminalProgress(console) if console.is_terminal else PlainProgress()
+    widgets = console.is_jupyter and find_spec("ipywidgets") is not None  # without which rich has no bar there
+    return TerminalProgress(console) if console.is_terminal or widgets else PlainProgress()
 
 
 def _last_rows(folder: Path, generation: int) -> Iterable[dict[str, Any]]:
-    """The last rows of a run that goes on."""
+    """Read the last rows of a run that is resumed."""
     if not generation:
         return ()
     with Database(folder / DATABASE) as database:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from neuroevo.cli.generation_table import GenerationTable
-from neuroevo.cli.progress import PlainProgress, TerminalProgress
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
+from neuroevo.sessions.generation_table import GenerationTable
+from neuroevo.sessions.progress import PlainProgress, TerminalProgress
 from neuroevo.training.record import EvaluationRecord, PhaseRecord, Record
 from neuroevo.training.time_left import TimeLeft
 from tests.support.runs import config, new_run

@@ -1,0 +1,77 @@
+"""An elite as a function from observations to actions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuroevo.analysis.replay import Replay
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.runs.reader import Elite
+
+
+class Policy:
+    """An elite that acts: `policy(observation)` returns the action that it took in the run.
+
+    Observations are normalized, recurrent networks remember, and outputs are scaled to the bounds of actions, bit for
+    bit as in the run, in its own dtype.
+
+    Args:
+        config: The run's configuration.
+        elite: The genome, and the normalizer of its observations if it has one.
+        reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
+            network has no such layers.
+
+    Attributes:
+        observation_shape: Shape of an observation.
+        observation_dtype: Dtype of an observation as the environment makes it.
+        discrete: Whether an action is an index rather than a vector.
+
+    Raises:
+        UserError: The environment is simulated by JAX; its elites act in exported networks.
+    """
+
+    def __init__(self, config: Config, elite: Elite, reference_batch: np.ndarray | None = None):
+        if config.environment.accelerated:
+            raise UserError(
+                f"{config.env.name} is simulated by JAX, expected an environment that the native core steps"
+            )
+        self._replay = Replay(config, [elite.genome], reference_batch=reference_batch)
+        self._normalizer = elite.normalizer
+        pool = self._replay.pool
+        self.observation_shape, self.observation_dtype = pool.observation_shape, pool.observation_dtype
+        self.discrete = pool.action_dtype == np.int32
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what a recurrent network remembers, as at the start of an episode."""
+        self._replay.population.clear_states([0])
+
+    def __call__(self, observation: np.ndarray) -> np.ndarray | np.int32:
+        """Choose an action.
+
+        Args:
+            observation: One observation [*observation_shape], or, unless the network is recurrent, K of them
+                [K, *observation_shape].
+
+        Returns:
+            An index, int32, or a vector of numbers, float32 [A]; with a leading axis [K] for K observations.
+
+        Raises:
+            ValueError: The observation has another shape or dtype.
+        """
+        seen = np.asarray(observation)
+        one = seen.shape == self.observation_shape
+        if not one and seen.shape[1:] != self.observation_shape:
+            raise ValueError(f"observation has shape {list(seen.shape)}, expected {list(self.observation_shape)}")
+        population, rows = self._replay.population, np.repeat(self._replay.rows, 1 if one else len(seen))
+        if not one and population.recurrent:
+            raise ValueError(f"observation has shape {list(seen.shape)}, expected a single one of a recurrent network")
+        seen = seen[None] if one else seen
+        if (self.observation_dtype == np.uint8) != (seen.dtype == np.uint8):
+            raise ValueError(f"observation has dtype {seen.dtype}, expected {self.observation_dtype}")
+        if seen.dtype != np.uint8:
+            seen = np.asarray(seen, np.float32) if self._normalizer is None else self._normalizer(seen)
+        outputs = population.forward(rows, seen, population.outputs, np.zeros(1, np.int64) if one else None)
+        actions = self._replay.pool.actions(outputs)
+        return actions[0] if one else actions
