@@ -5,19 +5,21 @@ ARCH ?= native
 SANITIZE ?=
 WERROR ?= OFF
 PGO ?= ON
-CUDA_ARCHS ?= all
+# Code for this machine's card; where there is none, for an H100, so that what compiles is known.
+CUDA_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
 # For what runs on a GPU: a Python with cmake and ninja beside it, numpy, and PyTorch and JAX if they are to be measured.
 GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-ops test-emulator test-disk test-kills soak test-install
+.PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak test-install
 .PHONY: docs fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
 BIN := .venv/bin
 DEPS := .venv/.installed
+EXTRAS := native,dev,cluster,sweep,compare,illuminate,inspect
 PEERS := build/peers
 CORES := $(shell nproc)
 # Processes of 1 to 3 GB each; more than cores, since many tests wait for clusters, browsers, disks and clocks.
@@ -40,15 +42,20 @@ CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|portable|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
-	@echo '  CUDA_ARCHS=all|native|90|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS='
+	@echo '  CUDA_ARCHS=$(CUDA_ARCHS)|all|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS='
 
 preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
 
+# $(call install,FOLDER OF A PYTHON,WHAT): by uv, which takes a fifth of pip's time, and by pip where uv does not work.
+install = { $(BIN)/uv pip install --quiet --python $(1)/python $(2) || \
+  $(1)/python -m pip install --quiet --disable-pip-version-check $(2); }
+
 $(DEPS): pyproject.toml | preflight
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Installing the dependencies of pyproject.toml into .venv'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[native,dev,cluster,sweep,compare,illuminate,inspect]' || \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 || true
+	@$(call install,$(BIN),--editable '.[$(EXTRAS)]') || \
 	  { echo 'make: pip could not install the dependencies (its message is above); is there a network and a package index?' >&2; exit 1; }
 	@touch $@
 
@@ -74,12 +81,15 @@ run: setup  ## A first evolution: the demo
 # The trackers that users may have beside this package, which only tests need.
 TRACKERS := .venv/.trackers
 $(TRACKERS): $(DEPS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py wandb mlflow)
+	@$(call install,$(BIN),$$($(BIN)/python tests/house/extras.py wandb mlflow))
 	@touch $@
 
 test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 	$(BIN)/python -m pytest --numprocesses=$(PYTESTS) --dist=loadfile \
 	  --no-loadscope-reorder tests
+
+test-thorough: setup $(TRACKERS)  ## What make test leaves out: its checks on more machines, of more pages, after more kills; an hour
+	$(BIN)/python -m pytest --thorough -m thorough --numprocesses=$(PYTESTS) --dist=loadfile tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests benchmarks # which are compiled, so that they stay whole
@@ -133,7 +143,7 @@ SEED ?= 0
 # atheris, for which there are wheels for Python 3.11 to 3.13: without it the targets in Python are skipped.
 ATHERIS := .venv/.atheris
 $(ATHERIS): $(DEPS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py fuzz) || \
+	@$(call install,$(BIN),$$($(BIN)/python tests/house/extras.py fuzz)) || \
 	  echo 'make: atheris cannot be installed here (pip says why above)'
 	@touch $@
 
@@ -143,7 +153,7 @@ fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; S
 # Into build/site. --strict fails where a link, an anchor or the list of pages in mkdocs.yml is wrong.
 SITE := .venv/.docs
 $(SITE): $(DEPS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py docs)
+	@$(call install,$(BIN),$$($(BIN)/python tests/house/extras.py docs))
 	@touch $@
 
 docs: $(SITE)  ## Build the site of docs/ into build/site
@@ -157,7 +167,7 @@ bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine
 $(PEERS)/.installed: experiments/benchmarks/peers/requirements.txt | preflight
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@echo 'Installing the peers of experiments/benchmarks/peers/requirements.txt into $(PEERS)'
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $< || \
+	@$(call install,$(PEERS)/bin,--requirement $<) || \
 	  { echo 'make: pip could not install the peers (its message is above)' >&2; exit 1; }
 	@touch $@
 
@@ -165,12 +175,11 @@ $(PEERS)/.installed: experiments/benchmarks/peers/requirements.txt | preflight
 # build/gpu_carry (of make pack-gpu) was carried. Where there is no GPU it is for an H100 or H200.
 GPU_BUILD := build/gpu
 GPU_PATH = PATH="$(dir $(shell command -v $(GPU_PYTHON) 2>/dev/null))$${PATH:+:$$PATH}:$(CURDIR)/$(BIN)"
-GPU_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
 GPU_RUN = GPU_PYTHON=$(GPU_PYTHON) experiments/benchmarks/gpu/run.sh $(GPU_OUT)
 
 gpu-build:
 	@$(GPU_PATH) CXX='$(CXX)' custom_ops/cmake/gpu_configure.sh $(GPU_BUILD) -DNEUROEVO_ARCH=$(ARCH) \
-	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=OFF '-DNEUROEVO_CUDA_ARCHS=$(GPU_ARCHS)' >/dev/null
+	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=OFF '-DNEUROEVO_CUDA_ARCHS=$(CUDA_ARCHS)' >/dev/null
 	@$(GPU_PATH) cmake --build $(GPU_BUILD) --target gpu_tests gpu_benchmarks -- -k 0
 
 test-gpu: gpu-build  ## The GPU backend's tests on this machine's GPU; needs no TensorFlow

@@ -44,8 +44,19 @@ def pytest_collection():
         gc.freeze()
 
 
-def pytest_collection_modifyitems(items):
-    """Files with slow tests first, so that of several processes none is left alone with one of them at the end."""
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="run tests that are marked as thorough, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Files with slow tests first, so that of several processes none is left alone with one of them at the end.
+
+    Thorough tests are left out unless they are asked for.
+    """
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

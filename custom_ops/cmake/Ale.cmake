@@ -75,7 +75,7 @@ endif()
 add_library(ale_games OBJECT ${game_sources})
 ale_compile(ale_games neuroevo_arch)
 if(NEUROEVO_SANITIZE STREQUAL "") # they take no time worth a longer build
-  set_target_properties(ale_games PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  set_target_properties(ale_games PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   target_compile_options(ale_games PRIVATE -O1)
 endif()
 list(TRANSFORM NEUROEVO_LEVELS PREPEND "ale." OUTPUT_VARIABLE ale_libraries)

@@ -251,6 +251,7 @@ def test_pages_and_videos_are_not_mixed_up(trained, options, reason):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_trial_that_is_killed_goes_on_to_the_same(tmp_path):
     made = config(algorithm=ES, training={"generations": 6, "test_episodes": 64})  # so many are played at once
     (tmp_path / "pendulum.toml").write_text(made.toml())

@@ -18,6 +18,7 @@ from tests.support.toy import ToyEvaluator
 pytest.importorskip("evosax")
 
 
+@pytest.mark.thorough
 def test_an_optimum_is_found():
     """To within 0.05 of sphere's, 0, from about -50, in 100 generations of 20."""
     *_, (_, _, _, last) = generations(find_algorithm("evosax:CR_FM_NES")(population=20), sphere, 100)

@@ -48,6 +48,7 @@ def balancing(tmp_path_factory):
     return neuroevo.train(tables, out=tmp_path_factory.mktemp("run") / "native")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_balances_here_balances_there_and_back(balancing):
     _, elite = balancing.elite()
@@ -133,6 +134,7 @@ def test_other_environments_are_refused(env, other, reason):
         transfer(config(env), Elite(Genome(1)), Env(other))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_command_says_what_is_seen(balancing):
     other = ["--env", BRAX.name, "--set", "env.options.lanes=3", "--set", "env.options.max_episode_steps=150"]

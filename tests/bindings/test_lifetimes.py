@@ -251,7 +251,7 @@ print("done")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["native", "tensorflow"])
+@pytest.mark.parametrize("engine", ["native", pytest.param("tensorflow", marks=pytest.mark.thorough)])
 def test_a_fork_of_a_training_run(engine, tmp_path):
     printed = run(f"""{_FORKS}
 import neuroevo

@@ -16,7 +16,7 @@ LONG = {
     "env": {"name": "HardMaze-v0"},
     "network": {"name": "mlp", "hidden": [16], "normalize_observations": True},
     "algorithm": {"name": "ga", "population": 200, "parents": 10, "sigma": 0.05, "validation_candidates": 5},
-    "training": {"generations": 45, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
+    "training": {"generations": 25, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
 }
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "2"))
 SECONDS = 120  # for what a test waits for; none takes half of it
@@ -53,6 +53,7 @@ def test_kills(cluster, expected, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
     process = on_two(tmp_path / "run", cluster)
     wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
@@ -67,6 +68,7 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
     """What it had done before is not charged to the threads that are left."""
     (pace := tmp_path / "slow").touch()
@@ -91,6 +93,7 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_players_stop_answering(cluster, expected, tmp_path):
     """First one of two, whose episodes the other plays; then the other, too, and both are replaced."""
     process, log = on_two(tmp_path / "run", cluster), tmp_path / "run" / "log.txt"
@@ -111,11 +114,9 @@ def test_players_stop_answering(cluster, expected, tmp_path):
     assert results(tmp_path / "run") == expected
 
 
-LOSSES = ["raylet"] + ["gcs_server"] * (os.environ.get("NEUROEVO_TEST_MACHINES") == "all")  # this takes a minute more
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("lost", LOSSES)
+@pytest.mark.thorough
+@pytest.mark.parametrize("lost", ["raylet", "gcs_server"])
 def test_what_the_driver_cannot_do_without_is_killed(lost, tmp_path):
     """The driver's raylet, or the head's server: Ray then ends the process, and a line says so."""
     endless = {**LONG, "training": {**LONG["training"], "generations": 10**6}}

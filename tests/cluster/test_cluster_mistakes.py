@@ -95,6 +95,7 @@ def test_an_environment_that_fails_ends_the_run_as_on_one_machine(cluster, tmp_p
     assert found[0][0] == 1 and "the toy broke" in found[0][1]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_episode_that_kills_its_player_is_named(cluster, tmp_path):
     changes = {

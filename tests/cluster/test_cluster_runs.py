@@ -1,6 +1,5 @@
 """Runs on a simulated cluster are the runs of one machine, bit for bit."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +12,6 @@ from tests.support.kinds_of_runs import KINDS, assert_three_generations
 from tests.support.runs import results
 from tests.support.simulated_cluster import SimulatedCluster
 
-# Machines, and what is played; in the order of the machines, since a cluster only grows.
-MACHINES = {
-    "ga in integers": 1,
-    "low_rank_es with a normalizer": 2,
-    "es with vbn": 2,
-    "ga_ns": 3,
-}
-RUNS = [(machines, KINDS[kind]) for kind, machines in MACHINES.items()]
-if os.environ.get("NEUROEVO_TEST_MACHINES") == "all":  # each on 1, 2, and 3 machines: a quarter of an hour
-    RUNS = [(machines, changes) for machines in (1, 2, 3) for changes in KINDS.values()]
 EVOLVED = {  # which the TensorFlow engine does not play
     **KINDS["cma_es"],
     "algorithm": {
@@ -35,7 +24,16 @@ EVOLVED = {  # which the TensorFlow engine does not play
         "validation_candidates": 3,
     },
 }
-RUNS.insert(1, (2, EVOLVED))
+# Machines, and what is played; in the order of the machines, since a cluster only grows.
+USUAL = [(1, "ga in integers"), (2, "own networks"), (2, "low_rank_es with a normalizer")]
+EVERY = {**KINDS, "own networks": EVOLVED}
+RUNS = [
+    pytest.param(
+        machines, changes, id=f"{kind}-{machines}", marks=[pytest.mark.thorough] * ((machines, kind) not in USUAL)
+    )
+    for machines in (1, 2, 3)
+    for kind, changes in EVERY.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +70,7 @@ def test_players_look_for_a_named_module_in_the_driver_s_folder_after_all_others
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_driver_killed_within_a_generation(cluster, tmp_path):
     """The one that goes on has the others' outcomes, and plays only what is missing."""

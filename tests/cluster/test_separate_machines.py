@@ -16,10 +16,9 @@ from tests.support.cluster_runs import finish, start, train, wait_until
 from tests.support.runs import count_rows, read_rows, results
 from tests.support.separate_machines import SeparateMachines
 
-ALL = os.environ.get("NEUROEVO_TEST_MACHINES") == "all"  # a quarter of an hour
-GENERATIONS = 90 if ALL else 20
+GENERATIONS = 90
 reason = separate_machines.why_not()
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(reason), reason=reason)]
+pytestmark = [pytest.mark.thorough, pytest.mark.slow, pytest.mark.skipif(bool(reason), reason=reason)]
 
 
 @pytest.fixture(scope="module")
@@ -138,16 +137,15 @@ def node_and_driver_lost(run):
     run.wait_for_rows(2)
 
 
-FAULTS = {"cut off for 5 s": cut_off(5)}
-if ALL:
-    FAULTS |= {
-        "cut off for 30 s": cut_off(30),
-        "cut off for 120 s": cut_off(120),
-        "a slow line that loses": slow_line,
-        "partitions at submissions": partition_at_submissions,
-        "a raylet is killed": raylet_killed,
-        "a node and the driver are lost": node_and_driver_lost,
-    }
+FAULTS = {
+    "cut off for 5 s": cut_off(5),
+    "cut off for 30 s": cut_off(30),
+    "cut off for 120 s": cut_off(120),
+    "a slow line that loses": slow_line,
+    "partitions at submissions": partition_at_submissions,
+    "a raylet is killed": raylet_killed,
+    "a node and the driver are lost": node_and_driver_lost,
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
@@ -160,7 +158,6 @@ def test_the_same_as_on_one_machine(fault, run, expected):
     assert all(0 <= row["idle_share"] <= 1 for row in read_rows(run.path))
 
 
-@pytest.mark.skipif(not ALL, reason="NEUROEVO_TEST_MACHINES=all tries it")
 def test_a_partition_before_the_first_submission(run, expected):
     run.cluster.machines[2].cut()
     run.start(machines=2)
@@ -201,7 +198,6 @@ def test_machines_that_are_refused(mend, run, expected):
     assert results(run.path) == expected
 
 
-@pytest.mark.skipif(not ALL, reason="NEUROEVO_TEST_MACHINES=all tries it")
 def test_the_head_is_killed(run):
     """The last test, as no cluster is left: the run goes on for as long as Ray lets it, and ends when it should."""
     run.start()

@@ -182,6 +182,7 @@ def test_no_command_runs_what_a_stranger_s_run_names(user, run):
     assert not (user.home / "state").exists()  # looking writes no list
 
 
+@pytest.mark.thorough
 def test_every_command_runs_it_for_who_trusts_it(user, run):
     for words in commands(run):
         if words[0] == "sweep":  # whose trials are processes with configurations of their own

@@ -83,7 +83,12 @@ def test_all_options_together_equal_gymnasium():
     assert assert_equal_play(pool, reference, 600, np.random.default_rng(2)) >= 4
 
 
-@pytest.mark.parametrize("game", ["asteroids", "ms_pacman", "space_invaders", "video_pinball"])
+OTHERS = ["asteroids", "ms_pacman", "video_pinball"]
+
+
+@pytest.mark.parametrize(
+    "game", ["space_invaders", *(pytest.param(each, marks=pytest.mark.thorough) for each in OTHERS)]
+)
 def test_a_slot_that_begins_again_shows_nothing_of_before(game):
     # The same start and the same actions, so that most rows of the screens are those of the episode before, which ended
     # with a step that took both of its screens, one of them, or none.
@@ -181,6 +186,7 @@ def test_there_is_no_fire_at_reset():
     assert np.array_equal(pool.observe([0]), first)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_episode_is_at_most_108000_frames_long():
     # As those of ALE/*-v5, counted from the end of the emulator's reset; Name This Game has 134 more, to choose a mode.

@@ -176,6 +176,7 @@ def test_cut_off():
     assert [pool.step([1], [[0.0]])[1][0] for _ in range(200)] == [False] * 199 + [True]  # its own limit
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_an_environment_without_limit_is_cut_off():
     pool = pool_of(f"{TOYS}ToyWithoutEnd-v0")

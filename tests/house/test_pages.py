@@ -28,6 +28,9 @@ OTHERS = {"sweep": load_sweep}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 SECONDS = 240
+LONG = tuple(
+    f"docs/{name}.md" for name in ("tutorials/sweep", "guides/performance", "guides/tensorflow", "guides/looking")
+)
 
 
 def name_of(path):
@@ -50,8 +53,15 @@ def test_links_of_the_readme():
     assert len(targets) > 20 and not [target for target in targets if not (ROOT / target).is_file()]
 
 
+def with_blocks():
+    """The pages that have blocks to run; some take long."""
+    for path in PAGES:
+        if any(block.runs for block in blocks_of(path)):
+            yield pytest.param(path, marks=[pytest.mark.thorough] * (name_of(path) in LONG), id=name_of(path))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in PAGES if any(block.runs for block in blocks_of(path))], ids=name_of)
+@pytest.mark.parametrize("path", [*with_blocks()])
 def test_blocks_run(path, tmp_path, monkeypatch, environment):
     folder = tmp_path / "here"
     folder.mkdir()

@@ -79,6 +79,7 @@ def test_the_slider_moves_the_cloud(shown, page_of, maze):
     shown.until("document.getElementById('generation-number').textContent === '1'")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("returns", [[1.7e308, -1.7e308, 0.5], [0.6, 0.6000000000000001], [5e-324]])
 def test_fitness_at_the_ends_of_what_floats_are(shown, tmp_path, returns):
     new_run(tmp_path / "run", Returns(returns))
@@ -113,6 +114,7 @@ def covered(shown, place):
     return shown.page.evaluate(script, list(place))
 
 
+@pytest.mark.thorough
 def test_dots_are_where_the_axes_say(shown, page_of):
     shown.visit(page_of)
     shown.page.locator("#cloud").scroll_into_view_if_needed()
@@ -139,6 +141,7 @@ def test_dots_are_where_the_axes_say(shown, page_of):
     shown.page.wait_for_selector("#cloud .ring", state="hidden")
 
 
+@pytest.mark.thorough
 def test_a_picture_of_the_cloud_has_its_dots(shown, page_of, tmp_path):
     shown.visit(page_of)
     shown.page.locator("#cloud").hover()
@@ -196,6 +199,7 @@ def test_a_click_plays_a_video_that_decodes(shown, page_of, maze):
     assert f"{members.fitness[index]:,.6f}"[:7] in told
 
 
+@pytest.mark.thorough
 def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
     """So that a second click can be aimed beforehand."""
     shown.visit(page_of)
@@ -208,6 +212,7 @@ def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
     assert place_of(shown, 12) == pytest.approx(before, abs=1)
 
 
+@pytest.mark.thorough
 def test_two_quick_clicks_change_no_axes(shown, page_of):
     """For Plotly they ask for all that it draws, of which the dots are none. A zoomed plot is whole again."""
     shown.visit(page_of)
@@ -300,6 +305,7 @@ def test_cells_have_their_champions_up_to_the_slider_s_generation(shown, maze, t
         assert "30 members" in text(shown, "#generation-facts")
 
 
+@pytest.mark.thorough
 def test_a_click_on_the_curves_chooses_what_is_below_it(shown, page_of):
     shown.visit(page_of)
     x, y = shown.value(
@@ -324,6 +330,7 @@ def test_a_run_without_a_generation_says_so(shown, tmp_path):
         assert shown.page.is_disabled("#fittest")
 
 
+@pytest.mark.thorough
 def test_another_episode_of_a_member(shown, tmp_path):
     training = {"generations": 1, "max_episode_steps": 30, "episodes": 2, "test_episodes": 1}
     run = played(tmp_path / "two", training=training)
@@ -339,6 +346,7 @@ def test_another_episode_of_a_member(shown, tmp_path):
         assert seeds[0] != seeds[1]
 
 
+@pytest.mark.thorough
 def test_two_members_side_by_side(shown, page_of):
     shown.visit(page_of)
     shown.page.click("#fittest")
@@ -351,6 +359,7 @@ def test_two_members_side_by_side(shown, page_of):
     assert text(shown, ".stage[data-slot=a] h3") != text(shown, ".stage[data-slot=b] h3")
 
 
+@pytest.mark.thorough
 def test_who_is_not_there_is_told(shown, page_of):
     shown.visit(page_of)
     shown.value("inspector.play('a', 5, 99)")
@@ -374,6 +383,7 @@ def of_sigmas(maze, folder, sigmas):
         yield configured(maze, folder / str(number), ("sigma = 0.3", f"sigma = {sigma}"))
 
 
+@pytest.mark.thorough
 def test_many_runs_with_seeds_keep_their_names_and_bands(shown, maze, tmp_path):
     paths = list(of_sigmas(maze, tmp_path, [0.1 + number / 20 for number in range(9)] * 2))
     with Inspection(paths) as inspection, served(inspection) as address:
@@ -384,6 +394,7 @@ def test_many_runs_with_seeds_keep_their_names_and_bands(shown, maze, tmp_path):
         assert len(names) == 9 and all(name.endswith("(n=2)") for name in names)
 
 
+@pytest.mark.thorough
 def test_many_runs_are_told_by_where_they_end(shown, maze, tmp_path):
     paths = list(of_sigmas(maze, tmp_path, [(number + 1) / 10 for number in range(9)]))
     for number, path in enumerate(paths):
@@ -434,7 +445,7 @@ def test_a_wrong_token_is_refused(browser, page_of):
     shown.page.context.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1920, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), pytest.param(1920, "dark", marks=pytest.mark.thorough)])
 def test_nothing_sticks_out(browser, page_of, width, scheme):
     shown = shown_in(browser, width, scheme)
     shown.visit(page_of)
@@ -493,6 +504,7 @@ def all_clicked(shown):
     return names, asked, windows
 
 
+@pytest.mark.thorough
 def test_no_control_leaves_the_machine(shown, browser, page_of, maze, tmp_path):
     from neuroevo.inspector.export import export
 
@@ -514,6 +526,7 @@ def test_no_control_leaves_the_machine(shown, browser, page_of, maze, tmp_path):
     exported.page.context.close()
 
 
+@pytest.mark.thorough
 def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
     made_up_run(tmp_path / "large", 4, 10_000)
     with Inspection([tmp_path / "large"]) as inspection, served(inspection) as address:
@@ -539,6 +552,7 @@ def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
         print(f"\n10,000 dots: a frame takes {median} in the median; one of twenty takes over {slow}")
 
 
+@pytest.mark.thorough
 def test_a_large_run_is_there_soon_and_takes_little_memory(shown, tmp_path, capsys):
     made_up_run(tmp_path / "large", 400, 1000)
     words = [sys.executable, "-m", "neuroevo", "inspect", str(tmp_path / "large"), "--no-browser"]

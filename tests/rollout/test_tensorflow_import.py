@@ -32,6 +32,7 @@ def test_a_lean_import_plays_and_hides_nothing_for_good():
     assert "loading" not in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_somebody_who_looks_is_told():
     """A terminal gets a line before the seconds of the import; a pipe, such as that of the other test, none."""

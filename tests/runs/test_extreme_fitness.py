@@ -65,6 +65,7 @@ def check(path, returns, episodes):
     return run
 
 
+@pytest.mark.thorough
 @settings(max_examples=20)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=8), st.sampled_from([1, 2]))
 @example([0.6, 0.6000000000000001], 1)

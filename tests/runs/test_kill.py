@@ -16,7 +16,7 @@ from tests.support.kills import KINDS, MOST_PER_KILL, kill_all
 from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
 
 ROOT = Path(__file__).parents[2]
-MOMENTS = 32  # of some 8,500 lines
+MOMENTS = 16  # of some 8,500 lines
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "1"))  # of each kind of real run
 
 
@@ -50,6 +50,7 @@ def test_ended_at_every_kind_of_line(killers, sent, status):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_kills_of_real_runs(tmp_path):
     """Two kinds at a time, one per core; `make test-kills` does more of the same, and tests/sweeps kills sweeps."""
     counts = dict.fromkeys(KINDS, KILLS)

@@ -86,7 +86,7 @@ def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
 
 
 def _fork(config: Path, path: Path, settings: list[str]) -> Fork:
-    needed = ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "neuroevo.training.tensorboard", "gymnasium")
+    needed = ("neuroevo.rollout.evaluator", "neuroevo.sessions.progress", "neuroevo.training.tensorboard", "gymnasium")
     for module in needed:  # and what else it will need
         importlib.import_module(module)
     return Fork(["train", str(config), "--resume", str(path), *settings])

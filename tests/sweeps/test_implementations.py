@@ -216,6 +216,7 @@ def evolved():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_other_libraries_evolve_what_the_experiment_says(evolved, library):
     rows = evolved[library]

@@ -28,6 +28,7 @@ KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", 0)) * len(KINDS) or 1  # of al
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", range(len(KINDS)), ids=list(KINDS))
 def test_a_sweep_that_is_killed_goes_on_to_the_same(place, tmp_path):
     """kill_sweep.py says when kills come, and run_files.py what is compared: values, results, and every file."""

@@ -72,6 +72,7 @@ class Command:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
     """On a machine with one core; two of them with players of the same kind."""
     (pace := tmp_path / "paced").touch()

@@ -96,6 +96,7 @@ def test_pruners_end_trials(inline, kind, tmp_path):
     assert {trial.stopped for trial in trials if trial.status == "finished"} <= {None, 8}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_pruned_trial_does_not_depend_on_when_its_process_stops(inline, tmp_path, monkeypatch):
     """Inline its run is at its end before the pruner is asked; a process is stopped while it plays."""
@@ -113,6 +114,7 @@ def test_a_pruned_trial_does_not_depend_on_when_its_process_stops(inline, tmp_pa
     assert min(count_rows(sweep.out / trial.folder) for trial in stopped) < 6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["tpe and asha", "cmaes and hyperband"])
 def test_a_driver_that_ends_between_two_writes_is_resumed_to_the_same(inline, kind, tmp_path, monkeypatch):
     """Among them those by which a search chooses the values of one trial, and a pruner answers."""
