@@ -41,8 +41,7 @@ class EnvPool:
         seed: Seed of the episodes: with equal actions, pools with equal seeds play equal episodes.
         autoreset: Whether `step` begins the next episode of those environments whose episode has ended, so that the
             next observation is the new episode's first.
-        max_episode_frames: Emulator frames or simulator steps after which episodes are truncated; None for the
-            environment's own limit.
+        max_episode_steps: Steps after which episodes are truncated; None for the environment's own limit.
         **options: Options of the environment as in [env.options].
 
     Attributes:
@@ -59,7 +58,7 @@ class EnvPool:
     Raises:
         UserError: The name is unknown, or the environment cannot be stepped by ops.
         ConfigError: Options are wrong.
-        ValueError: `num_envs` is below 1.
+        ValueError: `num_envs` or `max_episode_steps` is below 1.
     """
 
     def __init__(
@@ -69,18 +68,19 @@ class EnvPool:
         *,
         seed: int = 0,
         autoreset: bool = True,
-        max_episode_frames: int | None = None,
+        max_episode_steps: int | None = None,
         **options: Any,
     ):
-        if operator.index(num_envs) < 1:
-            raise ValueError(f"num_envs is {num_envs}, expected 1 or more")
+        for keyword, value in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
+            if value is not None and operator.index(value) < 1:
+                raise ValueError(f"{keyword} is {value}, expected 1 or more")
         environment = find(name, options)
         if environment.simulator:
             raise UserError(f"environment '{name}' is simulated by JAX, expected one that the native core steps")
         self._pool = OpEnvPool(environment.spec, num_envs)
         self._handle = self._pool.handle
         self._autoreset = autoreset
-        self._max_frames = max_episode_frames or 0
+        self._max_frames = (max_episode_steps or 0) * self._pool.frame_skip
         with tf.device("/cpu:0"):
             self._random = tf.random.Generator.from_seed(seed)
             self._all = tf.range(num_envs, dtype=tf.int64)
