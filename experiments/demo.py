@@ -23,7 +23,6 @@ import typer
 from neuroevo.analysis.rendering import Player, render
 from neuroevo.analysis.run import Run as open_run
 from neuroevo.cli.common import Debug, reported_errors
-from neuroevo.cli.progress import make_progress
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode
@@ -35,6 +34,7 @@ from neuroevo.runs.paths import check_free, default_path
 from neuroevo.runs.reader import Elite
 from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.sessions.folder import RunFolder
+from neuroevo.sessions.progress import make_progress
 from neuroevo.sessions.training_run import run
 from neuroevo.system.files import written_aside
 from neuroevo.training.record import Record
