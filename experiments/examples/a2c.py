@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -78,6 +78,15 @@ class Batch(NamedTuple):
     returns: tf.Tensor
 
 
+def discounted(rewards: Sequence[tf.Tensor], ends: Sequence[tf.Tensor], values: tf.Tensor) -> list[tf.Tensor]:
+    """Return discounted sums of rewards, T tensors [N], to the ends of episodes or up to values [N] after step T."""
+    returns: list[tf.Tensor] = []
+    for reward, ended in zip(reversed(rewards), reversed(ends), strict=True):
+        values = reward + _DISCOUNT * tf.where(ended, 0.0, values)
+        returns.insert(0, values)
+    return returns
+
+
 class Learner:
     """The graph and what it keeps between calls.
 
@@ -101,7 +110,7 @@ class Learner:
         total, episodes = tf.zeros([]), tf.zeros([], tf.int32)
         for _ in tf.range(updates):
             batch, returns, ended = self._collect()
-            self._learn(batch)
+            self.learn(batch)
             total, episodes = total + returns, episodes + ended
         return total, episodes
 
@@ -124,14 +133,11 @@ class Learner:
             total, episodes = total + returns, episodes + count
             rewards.append(tf.sign(step.rewards))
             ends.append(ended)
-        follows = self.model(self._pool.observe())[1][:, 0]
-        discounted = []
-        for reward, ended in zip(reversed(rewards), reversed(ends), strict=True):
-            follows = reward + _DISCOUNT * tf.where(ended, 0.0, follows)
-            discounted.insert(0, follows)
-        return Batch(tf.stack(observations), tf.stack(actions), tf.stack(discounted)), total, episodes
+        returns = discounted(rewards, ends, self.model(self._pool.observe())[1][:, 0])
+        return Batch(tf.stack(observations), tf.stack(actions), tf.stack(returns)), total, episodes
 
-    def _learn(self, batch: Batch) -> None:
+    def learn(self, batch: Batch) -> None:
+        """Make one update."""
         observations = tf.reshape(batch.observations, [-1, *self._pool.observation_shape])
         actions, returns = tf.reshape(batch.actions, [-1]), tf.reshape(batch.returns, [-1])
         variables = self.model.trainable_variables
