@@ -74,8 +74,9 @@ if __name__ == "__main__":
     import gymnasium  # noqa: F401 (what commands import when they need it)
 
     from neuroevo.analysis import evaluation, rendering, run_plots  # noqa: F401
-    from neuroevo.cli import main, progress  # noqa: F401
+    from neuroevo.cli import main
     from neuroevo.rollout import evaluator  # noqa: F401
+    from neuroevo.sessions import progress  # noqa: F401
     from tests.support.small_neuroevo import small
 
     serve(sys.argv[1])

@@ -19,9 +19,12 @@ from pathlib import Path
 import gymnasium  # noqa: F401 (what the command imports when it needs it)
 
 from neuroevo.analysis import network_export, rendering, run_plots  # noqa: F401
-from neuroevo.cli import main, progress  # noqa: F401
+from neuroevo.cli import main
 from neuroevo.rollout import evaluator  # noqa: F401
-from neuroevo.sessions import evaluators
+from neuroevo.sessions import (
+    evaluators,
+    progress,  # noqa: F401
+)
 from tests.support import disk_calls
 from tests.support.toy import ToyEvaluator
 
