@@ -221,7 +221,6 @@ def test_what_is_there_is_replaced_only_by_force(path, tmp_path):
     ("arguments", "message"),
     [
         (["absent", "--out", "a.gif"], "there is no run in absent"),
-        (["RUN"], "Missing option '--out'"),
         (["RUN", "--out", "a.avi"], "a.avi ends in '.avi', expected a name that ends in .mp4 or .gif"),
         (["RUN", "--out", "absent/a.gif"], "cannot write absent/a.gif: there is no folder absent"),
         (["RUN", "--out", "a.gif", "--generation", "5"], r"expected one in \[0, 4\]"),

@@ -25,7 +25,7 @@ EVOLVED = {  # which the TensorFlow engine does not play
     },
 }
 # Machines, and what is played; in the order of the machines, since a cluster only grows.
-USUAL = [(1, "ga in integers"), (2, "own networks"), (2, "low_rank_es with a normalizer")]
+USUAL = [(1, "ga in integers"), (2, "own networks")]
 EVERY = {**KINDS, "own networks": EVOLVED}
 RUNS = [
     pytest.param(

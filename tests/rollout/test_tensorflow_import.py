@@ -25,6 +25,7 @@ with LocalEvaluator("HardMaze-v0", Network(name="mlp", hidden=(4,)), threads=1, 
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_lean_import_plays_and_hides_nothing_for_good():
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
@@ -32,7 +33,6 @@ def test_a_lean_import_plays_and_hides_nothing_for_good():
     assert "loading" not in done.stderr
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 def test_somebody_who_looks_is_told():
     """A terminal gets a line before the seconds of the import; a pipe, such as that of the other test, none."""

@@ -54,7 +54,14 @@ def runs(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize(("name", "table"), [(name, table) for name, tables in TABLES.items() for table in tables])
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        pytest.param(name, table, marks=[pytest.mark.thorough] * (table in ("genomes", "generations", "members")))
+        for name, tables in TABLES.items()
+        for table in tables
+    ],
+)
 def test_values_of_other_types(runs, tmp_path, name, table):
     """In any column of the last row, with the right checksum where a row has one; some also with that of before."""
     path, expected, states = runs[name]

@@ -57,6 +57,7 @@ def test_too_short():
         sampled(NOISE[: LEAST_SAMPLES - 1]).rows()
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_planted_leaks_are_told_from_what_does_not_grow():
     planted = set(LEAKS)

@@ -59,7 +59,9 @@ def test_dqn_keeps_what_was_played():
     assert any(not np.array_equal(*pair) for pair in zip(first, after, strict=True))
 
 
-@pytest.mark.parametrize(("example", "options"), [(a2c.a2c, {}), (dqn.dqn, {"buffer": 400})])
+@pytest.mark.parametrize(
+    ("example", "options"), [(a2c.a2c, {}), pytest.param(dqn.dqn, {"buffer": 400}, marks=pytest.mark.thorough)]
+)
 def test_the_command_writes_a_curve(example, options, tmp_path):
     rows = example(frames=3000, num_envs=4, seed=1, out=tmp_path / "curve.csv", **options)
     lines = (tmp_path / "curve.csv").read_text().splitlines()
