@@ -134,7 +134,7 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	  --config-settings=cmake.define.NEUROEVO_ARCH=portable \
 	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
 	$(PYTHON) -m venv $(DIST)/venv
-	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl
+	@$(call install,$(DIST)/venv/bin,$(DIST)/neuroevo-*.whl)
 	$(DIST)/venv/bin/python tests/house/check_installed.py
 
 SECONDS ?= 60
