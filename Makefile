@@ -5,14 +5,15 @@ ARCH ?= native
 SANITIZE ?=
 WERROR ?= OFF
 PGO ?= ON
-# Code for this machine's card; where there is none, for an H100, so that what compiles is known.
+# This machine's card; without one, compute capability 9.0, so that every build with an nvcc compiles the CUDA code.
 CUDA_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
 # For what runs on a GPU: a Python with cmake and ninja beside it, numpy, and PyTorch and JAX if they are to be measured.
 GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak test-install
+.PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak
+.PHONY: test-install
 .PHONY: docs fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
@@ -88,7 +89,7 @@ test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 	$(BIN)/python -m pytest --numprocesses=$(PYTESTS) --dist=loadfile \
 	  --no-loadscope-reorder tests
 
-test-thorough: setup $(TRACKERS)  ## What make test leaves out: its checks on more machines, of more pages, after more kills; an hour
+test-thorough: setup $(TRACKERS)  ## The checks of make test on more machines, pages, windows and commands, after more kills
 	$(BIN)/python -m pytest --thorough -m thorough --numprocesses=$(PYTESTS) --dist=loadfile tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them

@@ -12,7 +12,7 @@ The functions that scripts need are here, and each is loaded when it is first us
     make_config    makes a configuration from tables
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
-Gymnasium knows the environments, too: gymnasium.make("neuroevo/Frostbite-v5"), gymnasium.make_vec(...) likewise.
+The environments are registered with Gymnasium, too: gymnasium.make("neuroevo/Frostbite-v5") and make_vec().
 
 Example:
     >>> import neuroevo

@@ -22,8 +22,12 @@ void CheckSameLength(const char* what, size_t length, size_t slots) {
   if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
 }
 
-// Whether an episode that is over was cut off, and by nothing else.
-bool CutOff(const EpisodeInfo* info) { return info && !info->HowItEnded().terminated; }
+// Whether the cut-off alone ended the episode of the last step.
+bool CutOff(const EpisodeInfo* info) {
+  if (!info) return false;
+  const EpisodeInfo::End end = info->HowItEnded();
+  return end.truncated && !end.terminated;
+}
 
 }  // namespace
 
@@ -129,7 +133,7 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
     const StepResult result = slot.failure.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
     dones[k] = result.done;
-    if (truncations) truncations[k] = result.done && slot.failure.empty() && CutOff(slot.info);
+    if (truncations) truncations[k] = slot.failure.empty() && CutOff(slot.info);
     if (result.done) {
       NoteEnd(&slot);
     } else {

@@ -40,7 +40,7 @@ class EnvPool {
 
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K]. A number that is not finite ends
   // its slot's episode, with reward 0 and a failure, where a wrong index is an error of the call.
-  // truncations: [K] too, whether the episode ended by its cut-off alone; null where nobody asks.
+  // truncations: [K] too, whether the cut-off alone ended the episode; null: not written.
   void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones,
             bool* truncations = nullptr);
 

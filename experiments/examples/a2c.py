@@ -13,11 +13,12 @@ import csv
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Protocol
 
 import keras
 import tensorflow as tf
 import typer
+from keras.initializers import Orthogonal
 
 from neuroevo.tf import EnvPool
 
@@ -31,20 +32,16 @@ def features(screens: keras.KerasTensor) -> keras.KerasTensor:
     """Return the 256 features that the smaller network of Mnih et al. 2016 makes of screens."""
     x = keras.layers.Rescaling(1 / 255)(screens)
     for filters, size, stride in ((16, 8, 4), (32, 4, 2)):
-        x = keras.layers.Conv2D(filters, size, stride, activation="relu", kernel_initializer=_orthogonal(2**0.5))(x)
-    return keras.layers.Dense(256, activation="relu", kernel_initializer=_orthogonal(2**0.5))(keras.layers.Flatten()(x))
+        x = keras.layers.Conv2D(filters, size, stride, activation="relu", kernel_initializer=Orthogonal(2**0.5))(x)
+    return keras.layers.Dense(256, activation="relu", kernel_initializer=Orthogonal(2**0.5))(keras.layers.Flatten()(x))
 
 
 def actor_critic(pool: EnvPool) -> keras.Model:
     """Return the model: logits [K, num_actions] and values [K, 1] of observations of the pool."""
     screens = keras.Input(pool.observation_shape, dtype="uint8")
     x = features(screens)
-    logits = keras.layers.Dense(pool.num_actions, kernel_initializer=_orthogonal(0.01))(x)
-    return keras.Model(screens, [logits, keras.layers.Dense(1, kernel_initializer=_orthogonal(1.0))(x)])
-
-
-def _orthogonal(gain: float) -> keras.initializers.Initializer:
-    return keras.initializers.Orthogonal(gain)
+    logits = keras.layers.Dense(pool.num_actions, kernel_initializer=Orthogonal(0.01))(x)
+    return keras.Model(screens, [logits, keras.layers.Dense(1, kernel_initializer=Orthogonal(1.0))(x)])
 
 
 class Scores:
@@ -129,8 +126,8 @@ class Learner:
             actions.append(tf.random.categorical(logits, 1, tf.int32)[:, 0])
             step = self._pool.step(actions[-1])
             ended = step.terminated | step.truncated
-            returns, count = self._scores.add(step.rewards, ended)
-            total, episodes = total + returns, episodes + count
+            score, count = self._scores.add(step.rewards, ended)
+            total, episodes = total + score, episodes + count
             rewards.append(tf.sign(step.rewards))
             ends.append(ended)
         returns = discounted(rewards, ends, self.model(self._pool.observe())[1][:, 0])
@@ -160,31 +157,47 @@ def a2c(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV for the returns.")] = None,
 ) -> list[tuple[int, float, int]]:
-    """Train; of each call of the graph the frames so far, the mean return, and the number of episodes."""
+    """Train; return a row per call of the graph: the frames so far, the mean return, and the number of episodes."""
+    pool = make_pool(env, num_envs, seed)
+    return train(pool, lambda updates: Learner(pool, steps, updates), frames, steps, out)
+
+
+class Trains(Protocol):
+    """A learner in a graph."""
+
+    def train(self, updates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Make updates; return the sum of the returns and the number of the episodes that ended."""
+
+
+def make_pool(env: str, num_envs: int, seed: int) -> EnvPool:
+    """Seed Keras and return the environments."""
     keras.utils.set_random_seed(seed)
-    pool = EnvPool(env, num_envs, seed=seed)
-    per_update = num_envs * steps * pool.frame_skip
-    updates = -(-frames // per_update)
-    learner = Learner(pool, steps, updates)
-    pool.reset()
-    return train(learner.train, updates, per_update, out)
+    return EnvPool(env, num_envs, seed=seed)
 
 
 def train(
-    call: Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]], updates: int, frames_per_update: int, out: Path | None
+    pool: EnvPool, make_learner: Callable[[int], Trains], frames: int, steps: int, out: Path | None
 ) -> list[tuple[int, float, int]]:
-    """Call a graph for all updates, 100 at a time; print, write as CSV, and return the returns.
+    """Train, 100 updates per call of the graph; print, write as CSV, and return the returns.
 
     Args:
-        call: Makes a number of updates; returns the sum of the returns and the number of the episodes that ended.
-        updates: Number of updates in all.
-        frames_per_update: Emulator frames of an update.
+        pool: Environments.
+        make_learner: Makes the learner for a number of updates.
+        frames: Emulator frames in all.
+        steps: Steps of each environment per update.
         out: CSV to write, or None.
+
+    Returns:
+        A row per call: the frames so far, the mean return, and the number of the episodes that ended.
     """
+    per_update = pool.num_envs * steps * pool.frame_skip
+    updates = -(-frames // per_update)
+    learner = make_learner(updates)
+    pool.reset()
     rows, began = [], time.monotonic()
     for done in range(0, updates, _CALL):
-        total, episodes = call(tf.constant(min(_CALL, updates - done)))
-        played = min(done + _CALL, updates) * frames_per_update
+        total, episodes = learner.train(tf.constant(min(_CALL, updates - done)))
+        played = min(done + _CALL, updates) * per_update
         mean = float(total) / int(episodes) if int(episodes) else float("nan")
         rows.append((played, mean, int(episodes)))
         rate = played / (time.monotonic() - began)

@@ -15,7 +15,7 @@ import keras
 import tensorflow as tf
 import typer
 
-from experiments.examples.a2c import Scores, features, train
+from experiments.examples.a2c import Scores, features, make_pool, train
 from neuroevo.tf import EnvPool
 
 _DISCOUNT = 0.99
@@ -111,16 +111,14 @@ def dqn(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV for the returns.")] = None,
 ) -> list[tuple[int, float, int]]:
-    """Train; of each call of the graph the frames so far, the mean return, and the number of episodes."""
-    keras.utils.set_random_seed(seed)
-    pool = EnvPool(env, num_envs, seed=seed)
-    per_update = num_envs * pool.frame_skip
-    updates = -(-frames // per_update)
-    length = max(buffer // num_envs, 2)
-    starts = min(10_000 // num_envs, length - 1, updates // 10)
-    learner = Learner(pool, length, starts, explored=updates // 8 + 1, target_every=max(8_000 // num_envs, 1))
-    pool.reset()
-    return train(learner.train, updates, per_update, out)
+    """Train; return a row per call of the graph: the frames so far, the mean return, and the number of episodes."""
+    pool, length = make_pool(env, num_envs, seed), max(buffer // num_envs, 2)
+
+    def make_learner(updates: int) -> Learner:
+        starts = min(10_000 // num_envs, length - 1, updates // 10)
+        return Learner(pool, length, starts, explored=updates // 8 + 1, target_every=max(8_000 // num_envs, 1))
+
+    return train(pool, make_learner, frames, 1, out)
 
 
 if __name__ == "__main__":

@@ -62,18 +62,13 @@ class Exported:
         return parts
 
 
-def model_name(config: Config, generation: int) -> str:
-    """Return the name of the Keras model of an elite."""
-    return f"{config.env.name}_{config.network.name}_generation_{generation}"
-
-
-def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.ndarray | None = None) -> Exported:
-    """Makes the network of an elite ready for export.
+def elite_network(config: Config, elite: Elite, generation: int, reference_batch: np.ndarray | None = None) -> Exported:
+    """Make the network of an elite ready for export.
 
     Args:
         config: The configuration of the run that the elite comes from.
         elite: The genome, and the normalizer of its observations if it has one.
-        name: The name of the Keras model.
+        generation: The generation of the elite, which is part of the name of the Keras model.
         reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
             network has no such layers.
 
@@ -83,6 +78,7 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
     Raises:
         UserError: There is no such environment.
     """
+    name = f"{config.env.name}_{config.network.name}_generation_{generation}"
     if config.environment.accelerated:
         return _accelerated_network(config, elite, name)
     replay = Replay(config, [elite.genome], reference_batch=reference_batch)

@@ -142,7 +142,7 @@ class Run(RunReader):
             )
 
     def policy(self, generation: int | None = None) -> Policy:
-        """Return an elite as a function from observations to actions, for environments of one's own making.
+        """Return an elite as a function from observations to actions.
 
         Args:
             generation: The generation; None for the last finished one.
@@ -175,14 +175,17 @@ class Run(RunReader):
         return self._network(generation).theta
 
     def export(
-        self, path: Path | str, generation: int | None = None, form: Literal["keras", "savedmodel", "npz"] | None = None
+        self,
+        path: Path | str,
+        generation: int | None = None,
+        format: Literal["keras", "savedmodel", "npz"] | None = None,
     ) -> Exported:
         """Write an elite as a network that works without neuroevo, as `neuroevo export` does; a file is replaced.
 
         Args:
             path: The file, or for savedmodel the folder, to write.
             generation: The generation; None for the last finished one.
-            form: The format; None for that of the path's ending: ".keras", ".npz", or none for savedmodel.
+            format: The format; None for that of the path's ending: ".keras", ".npz", or none for savedmodel.
 
         Returns:
             The network that was written; `neuroevo.analysis.exported_network.how_to_act` says how to turn its outputs
@@ -194,14 +197,14 @@ class Run(RunReader):
         from neuroevo.analysis.network_export import format_of, write
 
         network, out = self._network(generation), Path(path)
-        write(network, out, form or format_of(out), force=True)
+        write(network, out, format or format_of(out), force=True)
         return network
 
     def _network(self, generation: int | None) -> Exported:
-        from neuroevo.analysis.exported_network import elite_network, model_name
+        from neuroevo.analysis.exported_network import elite_network
 
         number, elite = self.elite(generation)
-        return elite_network(self.config, elite, model_name(self.config, number), self.reference_batch())
+        return elite_network(self.config, elite, number, self.reference_batch())
 
     def plot(self, x: XAxis = "frames", column: str | None = None) -> Figure:
         """Draws the run's curves: the population's best and mean fitness, and the elites' validation and test returns.

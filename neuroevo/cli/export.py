@@ -43,15 +43,14 @@ def export(
     low + b * (high - low) / (B - 1), where b is the index of the largest of its B outputs.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.analysis.exported_network import elite_network, how_to_act, model_name
+        from neuroevo.analysis.exported_network import elite_network, how_to_act
         from neuroevo.analysis.network_export import FORMATS, write
         from neuroevo.runs.reader import RunReader
 
         reader = RunReader(run, trust=trust)
         generation, elite = reader.elite(generation)
         path = out or run / f"elite-{generation:06d}{FORMATS[form].suffix or '-' + form}"
-        name = model_name(reader.config, generation)
-        network = elite_network(reader.config, elite, name, reader.reference_batch())
+        network = elite_network(reader.config, elite, generation, reader.reference_batch())
         write(network, path, form, force=force)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
         print(how_to_act(network), flush=True)

@@ -71,8 +71,13 @@ def train(
 ) -> None:
     """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
-        options = {"env.name": env, "training.minutes": minutes, "training.seed": seed, "hardware.device": device}
-        options["cluster.address"] = cluster
+        options = {
+            "env.name": env,
+            "training.minutes": minutes,
+            "training.seed": seed,
+            "hardware.device": device,
+            "cluster.address": cluster,
+        }
         changes = [*(overrides or []), *(f"{key}={value}" for key, value in options.items() if value is not None)]
         train_run(choose_folder(config, changes, out, resume, trust))
 

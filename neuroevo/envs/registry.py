@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import SequenceMatcher
 from typing import Any
 
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import Problem, refuse
+from neuroevo.core.problems import Problem, nearest, refuse
 from neuroevo.envs.atari import AtariGame
 from neuroevo.envs.brax import BraxEnvironment
 from neuroevo.envs.environment import Environment
@@ -103,5 +102,5 @@ def _hint(name: str, meant: tuple[type[Environment], str] | None) -> str:
     if meant is not None:
         family, found = meant
         forms = [found, *(known for known in family.gymnasium_ids().values() if family.find(known) == found)]
-        hint = f"; did you mean {max(forms, key=lambda each: SequenceMatcher(None, name, each).ratio())}?"
+        hint = f"; did you mean {nearest(name, forms) or found}?"
     return f"{hint} (`neuroevo info --games` lists the environments)"

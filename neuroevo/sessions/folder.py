@@ -162,9 +162,15 @@ class RunFolder(Callback):
             UserError: There is no run or no usable state, another version of neuroevo made the run, another process
                 trains in the folder, or a change of the configuration would change results.
         """
+        folder = cls._resume(path, overrides, config, trust)
+        folder.state = replace(folder.state, stopped="")
+        return folder
+
+    @classmethod
+    def _resume(cls, path: Path | str, overrides: Sequence[str], config: Config | None, trust: bool) -> RunFolder:
+        """Prepare to continue a run; one that a callback has stopped stays finished."""
         made = prepare_resume(Path(path), overrides, config, trust)
-        state = replace(made.stored.state, stopped="")
-        folder = cls(Path(path), made.config, state, made.reference_batch)
+        folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
         folder._open.callback(made.database.close)
         return folder
@@ -173,15 +179,12 @@ class RunFolder(Callback):
     def resume_or_create(cls, path: Path | str, config: Config, *, trust: bool = False) -> RunFolder:
         """Prepare to continue the run in a folder, or to begin one there; write nothing yet.
 
-        A run that a callback has stopped is over, where resume() continues it.
+        Unlike resume(), leave a run finished that a callback has stopped.
 
         Arguments are those of create() and resume(), and so is what it raises.
         """
         if is_run(Path(path)):
-            folder = cls.resume(path, config=config, trust=trust)
-            if folder._resumed is not None:
-                folder.state = folder._resumed.stored.state
-            return folder
+            return cls._resume(path, (), config, trust)
         return cls.create(path, config, trust=trust)
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:

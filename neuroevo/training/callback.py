@@ -17,7 +17,7 @@ from neuroevo.training.record import Record
 
 
 class Stop(Exception):  # noqa: N818 - no error, like StopIteration
-    """Raised by a callback, or returned by a function of records, to finish a run after the current generation.
+    """Request to finish a run after the current generation: raised by a callback, or returned by a function of records.
 
     The run counts as finished: its last elites are tested, and `neuroevo.train(..., resume="auto")` returns it as it
     is. With resume=True it continues.
@@ -112,22 +112,22 @@ def _events() -> list[str]:
 
 
 class Patience(Callback):
-    """Finish a run whose metric has not risen for some generations.
+    """Early stopping: a callback that finishes a run whose metric has not risen for some generations.
 
     Args:
         generations: Number of generations without a rise after which the run is finished, at least 1. A resumed run
             counts from where it is resumed.
         metric: Name of a column of metrics.csv.
-        least: Smallest difference that counts as a rise.
+        min_delta: Smallest difference that counts as a rise.
 
     Raises:
         ValueError: `generations` is below 1.
     """
 
-    def __init__(self, generations: int, metric: str = "fitness_max", least: float = 0.0):
+    def __init__(self, generations: int, metric: str = "fitness_max", min_delta: float = 0.0):
         if generations < 1:
             raise ValueError(f"generations is {generations}, expected at least 1")
-        self._generations, self._metric, self._least = generations, metric, least
+        self._generations, self._metric, self._min_delta = generations, metric, min_delta
         self._best, self._since = -math.inf, 0
 
     @override
@@ -136,7 +136,7 @@ class Patience(Callback):
         if self._metric not in row:
             raise ValueError(f"metric is '{self._metric}', expected one of {', '.join(row)}")
         value = row[self._metric]
-        if value is not None and value > self._best + self._least:
+        if value is not None and value > self._best + self._min_delta:
             self._best, self._since = value, 0
             return
         self._since += 1
@@ -169,30 +169,30 @@ class Callbacks(Callback):
     @override
     def begin(self, config: Config, folder: Path, generation: int) -> None:
         for each in self._all:
-            self._tell(each.begin, config, folder, generation)
+            self._notify(each.begin, config, folder, generation)
             self._begun.append(each)
 
     @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         for each in self._all:
-            self._tell(each.phase, generation, name, episodes)
+            self._notify(each.phase, generation, name, episodes)
 
     @override
     def progress(self, finished: int, steps: int) -> None:
         for each in self._all:
-            self._tell(each.progress, finished, steps)
+            self._notify(each.progress, finished, steps)
 
     @override
     def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
         for each in self._all:
-            self._tell(each.population, generation, played, steps, novelties)
+            self._notify(each.population, generation, played, steps, novelties)
 
     @override
     def generation(self, record: Record) -> None:
         for each in self._all:
-            self._tell(each.generation, record)
+            self._notify(each.generation, record)
 
-    def _tell(self, method: Callable[..., None], *event: object) -> None:
+    def _notify(self, method: Callable[..., None], *event: object) -> None:
         try:
             method(*event)
         except Stop as stop:

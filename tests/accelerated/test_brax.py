@@ -195,7 +195,7 @@ def test_a_sweep_s_trials_play_by_themselves(tmp_path):
 def test_an_elite_is_exported():
     made = config(network={**MLP, "normalize_observations": True})
     elite = Elite(Genome(5), Normalizer(0, np.arange(4.0), np.arange(1.0, 5.0)))
-    arrays = to_arrays(elite_network(made, elite, "pendulum"))
+    arrays = to_arrays(elite_network(made, elite, 0))
     theta = NativeWeights([Network("mlp", hidden=(8,)).vector_text(4, 1)]).theta(Genome(5))
     np.testing.assert_array_equal(arrays["dense_1.kernel"], theta[:32].reshape(4, 8))
     np.testing.assert_array_equal(arrays["normalizer.mean"], elite.normalizer.mean)

@@ -93,7 +93,6 @@ def played_by_mujoco(path, theta, start, limit):
     return total, limit
 
 
-@pytest.mark.thorough
 @pytest.mark.slow
 def test_episodes_are_those_of_mujoco(model):
     from neuroevo.accelerated.start import make_simulator

@@ -15,10 +15,10 @@ PLAYERS = {
     "low rank": {**HOPPER, "algorithm": {**ES, "name": "low_rank_es"}},
     "recurrent": {**HOPPER, "network": {"layers": ["lstm 6"]}, "algorithm": GA},
     "bins": {**HOPPER, "network": {"name": "mlp", "hidden": [8], "action_bins": 3}, "algorithm": GA},
-    "integers": {"env": {"name": "pong"}, "network": {"name": "model", "dtype": "int8"}, "algorithm": GA},
-    "vbn": {"env": {"name": "pong"}, "network": {"name": "virtual_bn"}, "algorithm": ES},
+    "integers": {"env": {"name": "ms_pacman"}, "network": {"name": "model", "dtype": "int8"}, "algorithm": GA},
+    "vbn": {"env": {"name": "ms_pacman"}, "network": {"name": "virtual_bn"}, "algorithm": ES},
 }
-STEPS = 40
+STEPS = 120
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_policy_plays_the_episodes_that_are_evaluated(player, runs):
             total, over = total + rewards[0], terminated[0] or truncated[0]
         returns.append(total)
     np.testing.assert_array_equal(returns, evaluation.outcomes.returns)
-    assert run.config.env.name == "pong" or len(set(returns)) == 3  # nobody scores so soon
+    assert len(set(returns)) > 1
 
 
 def test_several_observations_at_once(runs):
@@ -83,4 +83,4 @@ def test_weights_and_exports(runs, tmp_path):
     with pytest.raises(UserError, match=r"elite\.onx.*\.keras"):
         run.export(tmp_path / "elite.onx")
     with pytest.raises(UserError, match="ends in .keras"):
-        run.export(tmp_path / "elite.npz", form="keras")
+        run.export(tmp_path / "elite.npz", format="keras")

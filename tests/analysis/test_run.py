@@ -139,7 +139,7 @@ def test_a_stopped_run_is_finished(stop, tmp_path):
 
 def test_patience(tmp_path):
     heard = Ears()
-    patience = neuroevo.Patience(2, metric="fitness_max", least=1e9)  # only the first is a rise
+    patience = neuroevo.Patience(2, metric="fitness_max", min_delta=1e9)  # only the first is a rise
     run = neuroevo.train(TABLES, {"training.generations": 30}, out=tmp_path / "run", callbacks=[patience, heard])
     assert 3 <= len(run.rows()) <= 5
     assert "fitness_max has not risen" in (run.path / "log.txt").read_text()

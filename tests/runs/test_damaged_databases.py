@@ -170,11 +170,16 @@ def usable(path, algorithm):
         return False  # a real evaluator says that it has one network
     fresh = replace(read, pending=(), observation_statistics=None, confirmed_mean=None, stopped="")
     more = replace(TRAINING, generations=read.generation + 1)
-    assert next(train(algorithm, ToyEvaluator(), more, fresh))[0].generation == read.generation + 1
+    try:
+        after, _ = next(train(algorithm, ToyEvaluator(), more, fresh))
+    except UserError as error:  # of an optimizer that is asked again from its start
+        assert "gives other vectors than when it was asked first" in str(error)
+        return False
+    assert after.generation == read.generation + 1
     return True
 
 
-@fuzz(8)
+@fuzz(20)
 @given(seed=seeds)
 def test_states_of_another_kind_are_refused_though_the_checksum_is_right(folders, seed):
     for name, path in folders.items():

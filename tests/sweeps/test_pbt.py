@@ -100,7 +100,7 @@ def test_forks_continue_from_the_donors_states(inline, tmp_path):
     last = sweep.out / next(trial.folder for trial in trials if trial.folder.endswith("-fork-000004"))
     assert evaluate_run(last, episodes=2, max_episode_steps=20).summary.n == 2
     reader = RunReader(last)
-    assert {"network", "genome", "env"} < set(to_arrays(elite_network(reader.config, reader.elite()[1], "fork")))
+    assert {"network", "genome", "env"} < set(to_arrays(elite_network(reader.config, reader.elite()[1], 0)))
 
 
 def test_the_worst_continue_as_forks_of_the_best(whole):

@@ -88,10 +88,10 @@ def on_its_own(path, folder):
 @pytest.mark.slow
 def test_trials_of_several_networks_share_a_pipeline_that_is_killed(tmp_path):
     """The player first, then the trials."""
-    shared, watcher = trained(tmp_path / "shared", generations=30, kills=["PlayerActor", "ray::_train"])
+    shared, watcher = trained(tmp_path / "shared", generations=80, kills=["PlayerActor", "ray::_train"])
     assert (watcher.counts, watcher.kills) == ({1}, [])
     expected = [on_its_own(path, tmp_path) for path in shared]
-    assert len({str(own["rows"]) for own in expected}) == 2 and {len(own["rows"]) for own in expected} == {30}
+    assert len({str(own["rows"]) for own in expected}) == 2 and {len(own["rows"]) for own in expected} == {80}
     assert [results(path) for path in shared] == expected
 
 

@@ -9,6 +9,8 @@ from neuroevo.core.problems import ConfigError
 from neuroevo.envs.vector import make_vec
 from neuroevo.tf import EnvPool
 
+TOYS = "tests.support.gymnasium_toys:"
+
 
 def actions_for(pool, steps, seed=0):
     rng = np.random.default_rng(seed)
@@ -72,6 +74,23 @@ def test_a_graph_plays_what_single_calls_play():
     for single, traced in zip(*outcomes, strict=True):
         np.testing.assert_array_equal(single, traced)
     assert outcomes[0][0].shape == (60, 4)
+
+
+def test_two_pools_step_at_the_same_time(tmp_path):
+    """In one graph: each environment waits for the other to be in its step."""
+    places = str(tmp_path / "one"), str(tmp_path / "other")
+    pools = [
+        EnvPool(f"gymnasium:{TOYS}ToyMeets-v0", 1, workers=1, kwargs={"own": own, "other": other})
+        for own, other in (places, places[::-1])
+    ]
+
+    @tf.function
+    def step():
+        return [pool.step(tf.zeros([1], tf.int32)).rewards for pool in pools]
+
+    for pool in pools:
+        pool.reset()
+    assert [float(rewards[0]) for rewards in step()] == [1, 1]
 
 
 def test_some_of_the_environments():
