@@ -281,28 +281,11 @@ class ToyPaced(Toy):
         return super().reset(seed=seed)
 
 
-class ToyMeets(Toy):
-    """Its step waits up to half a minute until another one is in its step, too: the reward is 1 if it was."""
-
-    def __init__(self, own: str, other: str):
-        super().__init__()
-        self.own, self.other = Path(own), Path(other)
-
-    def step(self, action):
-        observation, _, *rest = super().step(action)
-        self.own.touch()
-        deadline = time.monotonic() + 30
-        while not self.other.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return observation, float(self.other.exists()), *rest
-
-
 for toy in (ToyInfo, ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
 gymnasium.register("ToyUnlucky-v0", ToyUnlucky, max_episode_steps=40, disable_env_checker=True)
 gymnasium.register("ToyPaced-v0", ToyPaced, max_episode_steps=40)
-gymnasium.register("ToyMeets-v0", ToyMeets, max_episode_steps=40)
 gymnasium.register("ToyKiller-v0", ToyKiller, max_episode_steps=40)
 gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

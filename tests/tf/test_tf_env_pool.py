@@ -76,21 +76,22 @@ def test_a_graph_plays_what_single_calls_play():
     assert outcomes[0][0].shape == (60, 4)
 
 
-def test_two_pools_step_at_the_same_time(tmp_path):
-    """In one graph: each environment waits for the other to be in its step."""
-    places = str(tmp_path / "one"), str(tmp_path / "other")
-    pools = [
-        EnvPool(f"gymnasium:{TOYS}ToyMeets-v0", 1, workers=1, kwargs={"own": own, "other": other})
-        for own, other in (places, places[::-1])
-    ]
+def test_no_pool_waits_for_another():
+    """In one graph: TensorFlow orders the calls of one pool as they were written, and those of two pools not at all."""
+    one, other = (EnvPool("pong", 1) for _ in range(2))
 
     @tf.function
-    def step():
-        return [pool.step(tf.zeros([1], tf.int32)).rewards for pool in pools]
+    def steps():
+        for pool in (one, other, one):
+            pool.step(tf.zeros([1], tf.int32))
 
-    for pool in pools:
-        pool.reset()
-    assert [float(rewards[0]) for rewards in step()] == [1, 1]
+    first, between, last = (op for op in steps.get_concrete_function().graph.get_operations() if op.type == "EnvStep")
+
+    def awaited(op):
+        return {op}.union(*map(awaited, [*op.control_inputs, *(tensor.op for tensor in op.inputs)]))
+
+    assert first in awaited(last)
+    assert not awaited(between) & {first, last} and between not in awaited(last)
 
 
 def test_some_of_the_environments():
