@@ -14,13 +14,13 @@ GPU_OUT ?= build/gpu_results
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak
 .PHONY: test-install
-.PHONY: docs fuzz bench lint format clean
+.PHONY: docs fuzz bench lint format lock clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
 BIN := .venv/bin
 DEPS := .venv/.installed
-EXTRAS := native,dev,cluster,sweep,compare,illuminate,inspect
+EXTRAS := tensorflow,onnx,native,dev,cluster,sweep,compare,illuminate,inspect
 PEERS := build/peers
 CORES := $(shell nproc)
 # Processes of 1 to 3 GB each; more than cores, since many tests wait for clusters, browsers, disks and clocks.
@@ -49,13 +49,14 @@ preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
 
 # $(call install,FOLDER OF A PYTHON,WHAT): by uv, which takes a fifth of pip's time, and by pip where uv does not work.
-install = { $(BIN)/uv pip install --quiet --python $(1)/python $(2) || \
-  $(1)/python -m pip install --quiet --disable-pip-version-check $(2); }
+LOCK := constraints.txt
+install = { $(BIN)/uv pip install --quiet --python $(1)/python --constraint $(LOCK) $(2) || \
+  $(1)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) $(2); }
 
-$(DEPS): pyproject.toml | preflight
+$(DEPS): pyproject.toml $(LOCK) | preflight
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo 'Installing the dependencies of pyproject.toml into .venv'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9 || true
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) uv || true
 	@$(call install,$(BIN),--editable '.[$(EXTRAS)]') || \
 	  { echo 'make: pip could not install the dependencies (its message is above); is there a network and a package index?' >&2; exit 1; }
 	@touch $@
@@ -124,7 +125,7 @@ soak: setup  ## Thousands of generations in one process: does memory, threads, d
 	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
 
 # As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
-# wheel in an environment of its own. Without optimization, debug information and the GPU backend, which take minutes.
+# wheel in an environment of its own, first without TensorFlow. Without optimization, debug information and the GPU backend, which take minutes.
 DIST := build/dist
 PIP = -m pip --quiet --disable-pip-version-check
 test-install: $(DEPS)  ## That pip can build the package from a source archive, and that it works where pip put it
@@ -136,7 +137,10 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
 	$(PYTHON) -m venv $(DIST)/venv
 	@$(call install,$(DIST)/venv/bin,$(DIST)/neuroevo-*.whl)
+	@du -sh $(DIST)/venv
 	$(DIST)/venv/bin/python tests/house/check_installed.py
+	@$(call install,$(DIST)/venv/bin,"$$(echo $(DIST)/neuroevo-*.whl)[tensorflow]")
+	$(DIST)/venv/bin/python tests/house/check_installed.py tensorflow
 
 SECONDS ?= 60
 TARGETS ?=
@@ -205,6 +209,12 @@ lint: $(DEPS)  ## Check style, types, and who may import and include whom
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(BIN)/python tests/house/check_includes.py
+
+# All extras but playground, which excludes accelerated. --upgrade takes the newest versions.
+UPGRADE ?= --upgrade
+lock: $(DEPS)  ## Write the versions of all dependencies to constraints.txt, the newest that pyproject.toml allows; UPGRADE= keeps most
+	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock' \
+	  $(addprefix --extra ,$(subst $(comma), ,$(EXTRAS),ppo,wandb,mlflow,fuzz,docs)) --output-file $(LOCK) pyproject.toml
 
 format: $(DEPS)  ## Put everything into style
 	$(BIN)/ruff check --fix-only .

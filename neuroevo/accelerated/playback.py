@@ -41,11 +41,11 @@ def watch(
     while batch.left:
         evaluator.advance(batch)
         seen = evaluator.look(what)
-        for place in np.flatnonzero(seen.stocked != NO_EPISODE):
+        for place in np.flatnonzero(seen.stocked != NO_EPISODE).tolist():
             if not kept[seen.stocked[place]]:
                 kept[seen.stocked[place]].append(_of(seen.start, place))
         # A lane shows the last state of an episode that is over until it takes another.
-        for lane in np.flatnonzero(seen.played != NO_EPISODE):
+        for lane in np.flatnonzero(seen.played != NO_EPISODE).tolist():
             number = int(seen.played[lane])
             if number not in finished:
                 kept[number].append(_of(seen.now, lane))

@@ -12,7 +12,6 @@ algorithm, begins with a population of fresh networks.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
+from neuroevo.core.extras import require
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.problems import Problem, did_you_mean, refuse
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -214,8 +214,7 @@ def evosax_algorithm(name: str) -> type[Evosax]:
     Raises:
         UserError: evosax is not installed, or has no such strategy.
     """
-    if importlib.util.find_spec("evosax") is None:
-        raise UserError("evosax is not installed: pip install 'neuroevo[compare]'")
+    require("compare", "evosax")
     from evosax.algorithms import algorithms
 
     if name not in algorithms:

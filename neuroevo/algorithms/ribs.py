@@ -11,7 +11,6 @@ A state holds what the library was told, and a resumed run tells it all of that 
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 from collections.abc import Mapping
@@ -24,6 +23,7 @@ from pydantic import Field
 from neuroevo.algorithms.ask_tell import AskTell, Sampler
 from neuroevo.algorithms.cells import CellSettings
 from neuroevo.core.errors import UserError
+from neuroevo.core.extras import require
 from neuroevo.core.problems import Problem, did_you_mean, refuse
 from neuroevo.core.settings import Count, Positive, settings
 
@@ -59,8 +59,7 @@ class Ribs(CellSettings, AskTell):
     whose elites are kept in a second archive."""
 
     def __post_init__(self) -> None:
-        if importlib.util.find_spec("ribs") is None:
-            raise UserError("pyribs is not installed: pip install 'neuroevo[illuminate]'")
+        require("illuminate", "ribs")
         if self.population % self.emitters:
             expected = f"expected a multiple of the {self.emitters} emitters"
             refuse([Problem("population", expected, self.population)])

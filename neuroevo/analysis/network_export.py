@@ -1,7 +1,8 @@
-"""Export an elite as a network that works without neuroevo: a Keras model, a SavedModel or plain arrays.
+"""Export an elite as a network that works without neuroevo: a Keras or ONNX model, a SavedModel or plain arrays.
 
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
+onnx         one .onnx file, for onnxruntime and whatever else reads ONNX, PyTorch by converters among it
 npz          arrays for numpy.load:
              - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; an lstm layer has `lstm_1.recurrent_kernel`
                too, with the gates i, f, g and o side by side; a vbn layer, which computes (x - mean) * factor, has
@@ -25,7 +26,8 @@ the index of the largest of a number's B outputs, the number is low + b * (high 
 
 A recurrent network, with lstm layers, also has inputs `lstm_1_h` and `lstm_1_c`, float32 [K, units], and outputs of the
 same names, for each of these layers: what it remembers, zeros when an episode begins, then what the last step returned.
-A Keras model takes and returns them by name, {"observation": ..., "lstm_1_h": ..., ...} and {"outputs": ..., ...}.
+A Keras model takes and returns them by name, {"observation": ..., "lstm_1_h": ..., ...} and {"outputs": ..., ...}. The
+outputs of an ONNX model, whose names are unique, are `lstm_1_h_next` and `lstm_1_c_next`.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ import numpy as np
 
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.analysis.keras_model import to_keras
+from neuroevo.analysis.onnx_model import to_onnx
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import to_json
 from neuroevo.networks.quantization import quantized
@@ -85,6 +88,10 @@ def _save_savedmodel(network: Exported, path: Path) -> None:
     to_keras(network).export(path, format="tf_saved_model", verbose=False)
 
 
+def _save_onnx(network: Exported, path: Path) -> None:
+    path.write_bytes(to_onnx(network).SerializeToString())
+
+
 def _save_npz(network: Exported, path: Path) -> None:
     arrays: dict[str, Any] = to_arrays(network)  # Any, since NumPy's types have a flag among the keyword arguments
     np.savez(path, **arrays)
@@ -108,6 +115,7 @@ class Format:
 FORMATS = {
     "keras": Format(".keras", None, _save_keras),
     "savedmodel": Format("", "saved_model.pb", _save_savedmodel),
+    "onnx": Format(".onnx", None, _save_onnx),
     "npz": Format(".npz", None, _save_npz),
 }
 

@@ -178,14 +178,15 @@ class Run(RunReader):
         self,
         path: Path | str,
         generation: int | None = None,
-        format: Literal["keras", "savedmodel", "npz"] | None = None,
+        format: Literal["keras", "savedmodel", "onnx", "npz"] | None = None,
     ) -> Exported:
         """Write an elite as a network that works without neuroevo, as `neuroevo export` does; a file is replaced.
 
         Args:
             path: The file, or for savedmodel the folder, to write.
             generation: The generation; None for the last finished one.
-            format: The format; None for that of the path's ending: ".keras", ".npz", or none for savedmodel.
+            format: The format; None for that of the path's ending: ".keras", ".onnx", ".npz", or none for
+                savedmodel.
 
         Returns:
             The network that was written; `neuroevo.analysis.exported_network.how_to_act` says how to turn its outputs

@@ -24,9 +24,9 @@ def check(
 ) -> None:
     """List the machines of a Ray cluster and say which of them can play, and why the others cannot."""
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.sessions.evaluators import require_ray
+        from neuroevo.core.extras import require
 
-        require_ray(address)
+        require("cluster", "ray")
         from neuroevo.cluster.connection import join, leave
         from neuroevo.cluster.probe import probe
 

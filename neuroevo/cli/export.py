@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 def export(
     run: RunPath,
-    form: Annotated[Literal["keras", "savedmodel", "npz"], typer.Option("--format", help="Format to write.")] = "keras",
+    form: Annotated[
+        Literal["keras", "savedmodel", "onnx", "npz"], typer.Option("--format", help="Format to write.")
+    ] = "keras",
     out: Annotated[
         Path | None,
         typer.Option(help="The file, or for savedmodel the folder, to write [default: in the run's folder]."),
@@ -28,7 +30,7 @@ def export(
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
+    """Write an elite as a network that works without neuroevo: Keras or ONNX model, SavedModel or NumPy arrays.
 
     The network takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari and float64
     [K, n] for MuJoCo, and returns float32 [K, outputs]. The command prints how to turn the outputs into an action, with

@@ -50,9 +50,9 @@ def inspect(
     somebody else's that names code of theirs is shown without --trust, but nobody of it plays.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.inspector.packages import require_packages
+        from neuroevo.core.extras import require
 
-        require_packages()
+        require("inspect", "starlette", "uvicorn", "plotly")
         from neuroevo.inspector.inspection import Inspection
 
         if member and export is None:

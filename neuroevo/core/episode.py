@@ -210,7 +210,7 @@ class Batch:
         if results.retries is not None:
             self.retries = (self.retries or 0) + int(results.retries.sum())
         if results.observation_sums.shape[1]:
-            for place in np.flatnonzero(results.observation_sums[:, 0]):
+            for place in np.flatnonzero(results.observation_sums[:, 0]).tolist():
                 sums = results.observation_sums[place]
                 # A copy: it is a row of many, which are not to live as long.
                 self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()

@@ -132,7 +132,7 @@ def interval(n: int, mean: float, standard_error: float | None, confidence: floa
     return Summary(n, mean, standard_error, max(mean - half, -_LARGEST), min(mean + half, _LARGEST))
 
 
-def pareto_front(fitness: np.ndarray, costs: Sequence[float]) -> list[int]:
+def pareto_front(fitness: np.ndarray, costs: np.ndarray | Sequence[float]) -> list[int]:
     """Return the indices of those that no other one exceeds in fitness at no higher cost, the cheapest first.
 
     Of equal ones the first is returned.

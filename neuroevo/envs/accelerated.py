@@ -5,18 +5,16 @@ Nothing of JAX is imported here; neuroevo/accelerated does that when episodes ar
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.extras import missing
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
 from neuroevo.envs.environment import Environment
-
-_EXTRA = "`pip install neuroevo[accelerated]` installs it"
 
 
 @settings
@@ -44,8 +42,8 @@ class AcceleratedEnvironment(Environment):
     def check(self) -> list[Problem]:
         """Report that Brax is not installed, and lanes that devices cannot share."""
         found: list[Problem] = []
-        if importlib.util.find_spec("brax") is None:
-            found.append(Problem("env.name", f"Brax is not installed; {_EXTRA}", self.given_name))
+        if message := missing("accelerated", "brax"):
+            found.append(Problem("env.name", message, self.given_name))
         lanes, devices = self.options.lanes, self.options.devices
         if lanes % devices:
             found.append(Problem("env.options.lanes", f"expected a multiple of {devices}, as devices is", lanes))

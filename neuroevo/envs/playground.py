@@ -5,14 +5,12 @@ Nothing of it is imported here; neuroevo/accelerated does that when episodes are
 
 from __future__ import annotations
 
-import importlib.util
-
+from neuroevo.core.extras import missing
 from neuroevo.core.problems import Problem
 from neuroevo.envs.accelerated import AcceleratedEnvironment
 
 _PREFIX = "playground:"
 _SOME = ("CartpoleBalance", "CheetahRun", "HopperHop", "HumanoidWalk", "ReacherEasy", "WalkerRun")
-_EXTRA = "`pip install neuroevo[playground]` installs it"
 
 
 class PlaygroundTask(AcceleratedEnvironment):
@@ -35,6 +33,6 @@ class PlaygroundTask(AcceleratedEnvironment):
     def check(self) -> list[Problem]:
         """Report that Playground is not installed, too."""
         found = super().check()
-        if importlib.util.find_spec("mujoco_playground") is None:
-            found.append(Problem("env.name", f"MuJoCo Playground is not installed; {_EXTRA}", self.given_name))
+        if message := missing("playground", "mujoco_playground"):
+            found.append(Problem("env.name", message, self.given_name))
         return found

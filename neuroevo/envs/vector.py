@@ -141,7 +141,7 @@ class NativeVectorEnv(VectorEnv):
 
     def _add_failures(self, infos: dict[str, Any]) -> None:
         texts = np.full(self.num_envs, None, object)
-        for i in np.flatnonzero(self._core.failures):
+        for i in np.flatnonzero(self._core.failures).tolist():
             texts[i] = self._core.failure(i)
         infos |= {"failure": texts, "_failure": self._core.failures.copy()}
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.inspector.inspection import Inspection
-from neuroevo.inspector.packages import plotly_script
 from neuroevo.inspector.payload import text
 from neuroevo.inspector.playing import Member
+from neuroevo.inspector.plotly import plotly_script
 from neuroevo.inspector.server import PAGE, PLOTLY
 
 _PLAYED = 6  # generations whose fittest member plays where nobody was chosen
@@ -108,8 +108,8 @@ class _Writer:
     def _fittest(self, number: int, generations: int) -> list[Member]:
         fitness = self._inspection.runs[number].metrics.fitness
         count = min(generations, len(fitness))
-        chosen = np.unique(np.linspace(0, max(count - 1, 0), _PLAYED).astype(int)) if count else []
-        return [Member(int(generation), int(fitness[generation].argmax()), 0) for generation in chosen]
+        chosen = np.unique(np.linspace(0, count - 1, _PLAYED).astype(int)).tolist() if count else []
+        return [Member(generation, int(fitness[generation].argmax()), 0) for generation in chosen]
 
     def _play(self, number: int, member: Member, strict: bool) -> bool:
         """Whether the member could be played. UserError: it could not, and was asked for by the user."""

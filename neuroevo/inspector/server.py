@@ -20,8 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspection import Inspection, Missing
-from neuroevo.inspector.packages import plotly_script
 from neuroevo.inspector.payload import text
+from neuroevo.inspector.plotly import plotly_script
 
 PAGE = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"

@@ -90,7 +90,7 @@ def _sums(
         raise NativeError("the native libraries were built without the GPU backend")
     function = "cuda_noise_sum" if device == "gpu" else "noise_sum"
     sums = [np.empty(dimension, np.float32) for _ in range(1 if square_factors is None else 2)]
-    terms = np.count_nonzero(factors if square_factors is None else (factors != 0) | (square_factors != 0))
+    terms = int(np.count_nonzero(factors if square_factors is None else (factors != 0) | (square_factors != 0)))
     piece = _piece(terms, device)
     for begin in range(0, dimension, piece):
         part, *squares = (each[begin : begin + piece] for each in sums)

@@ -43,7 +43,7 @@ def make_engine(name: str, lanes: int) -> Engine:
         lanes: Number of lanes that it will run.
 
     Raises:
-        UserError: There is no such engine.
+        UserError: There is no such engine, or TensorFlow is not installed.
         ImportError: TensorFlow cannot be imported.
     """
     if chosen_engine(name) == "native":

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from neuroevo.core.extras import require
+
 _OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and others import them where they are installed
 _lean = False
 
@@ -25,8 +27,10 @@ def load_tensorflow() -> None:
     """Import TensorFlow and show what it writes to standard error only if the import fails.
 
     Raises:
+        UserError: TensorFlow is not installed.
         ImportError: TensorFlow cannot be imported.
     """
+    require("tensorflow", "tensorflow")
     if "tensorflow" in sys.modules:
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # 2 still reports a missing GPU; real errors are exceptions

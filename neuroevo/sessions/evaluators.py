@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.extras import require
 from neuroevo.core.genome import GAUSSIAN
-from neuroevo.core.problems import ConfigError, Problem, refuse
+from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.user_module import current_folder, kept_modules
 
 if TYPE_CHECKING:
@@ -78,20 +78,6 @@ def make_evaluator(
     )
 
 
-def require_ray(address: str) -> None:
-    """Check that a cluster can be used.
-
-    Args:
-        address: The cluster's, for the message.
-
-    Raises:
-        ConfigError: Ray is not installed.
-    """
-    if importlib.util.find_spec("ray") is None:
-        reason = "Ray is not installed; `pip install neuroevo[cluster]` installs it"
-        raise ConfigError([Problem("cluster.address", reason, address)])
-
-
 def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     problems: list[Problem] = []
     if config.cluster.address != "none":
@@ -117,7 +103,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
 
 
 def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:
-    require_ray(config.cluster.address)
+    require("cluster", "ray")
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.machines import Machines
 

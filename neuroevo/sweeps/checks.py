@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from neuroevo.config.load import make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
+from neuroevo.core.extras import require
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of
 from neuroevo.sessions.fork import check_fork
 from neuroevo.sweeps.implementations import function_of
-from neuroevo.sweeps.searches import draw, make_pruner, make_sampler, require_optuna
+from neuroevo.sweeps.searches import draw, make_pruner, make_sampler
 from neuroevo.sweeps.settings import METRICS, NEUROEVO, VALIDATION, SweepSettings
 from neuroevo.sweeps.space import LIST, SEED, Space
 from neuroevo.training.record import COLUMNS
@@ -123,7 +124,7 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
         if name in ("grid", "none"):
             refuse_if(options, f"{kind}_options", f'{kind} = "{name}" has none', options)
             continue
-        require_optuna()
+        require("sweep", "optuna")
         try:
             make(name, options, number)
         except ValidationError as error:

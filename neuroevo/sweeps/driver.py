@@ -12,15 +12,14 @@ from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
+from neuroevo.core.extras import require
 from neuroevo.core.problems import refuse
 from neuroevo.runs.paths import CSV, check_free, is_run
 from neuroevo.sessions import preflight
-from neuroevo.sessions.evaluators import require_ray
 from neuroevo.sweeps.checks import probe
 from neuroevo.sweeps.executors import CHILD, End, Executor, Processes
 from neuroevo.sweeps.implementations import Row, rows_in
 from neuroevo.sweeps.pbt import train_population
-from neuroevo.sweeps.searches import require_optuna
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Status, Sweep, Trial
 from neuroevo.system import files
@@ -83,7 +82,7 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequen
         NotTrustedError: The sweep in the folder was not begun here by this user.
         UserError: What a sweep needs is not installed, its folder cannot be used, or there is no such cluster.
     """
-    require_optuna()
+    require("sweep", "optuna")
     check_free(sweep.out)
     try:
         sweep.out.mkdir(parents=True, exist_ok=True)
@@ -144,7 +143,7 @@ class _Driver:
         if not chosen.shared and chosen.cluster == "none":
             return Processes(self._sweep, self._lock, self._program)
         address = "local" if chosen.cluster == "none" else chosen.cluster
-        require_ray(address)
+        require("cluster", "ray")
         from neuroevo.sweeps.ray_tasks import RayTasks
 
         return RayTasks(self._sweep, address)

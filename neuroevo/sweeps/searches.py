@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.core.errors import UserError
+from neuroevo.core.extras import require
 from neuroevo.sweeps.settings import PRUNERS, SAMPLERS, PbtOptions
 from neuroevo.sweeps.space import Space, Values
 
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
     from optuna.trial import Trial
 
 _PARTS_OF_BUDGET = 16  # the first one is where asha compares trials first
-
-
-def require_optuna() -> None:
-    """Check that what a sweep needs is installed. UserError: it is not."""
-    if importlib.util.find_spec("optuna") is None:
-        raise UserError("a sweep needs optuna: pip install 'neuroevo[sweep]'")
 
 
 def make_sampler(search: str, options: Mapping[str, Any], seed: int) -> BaseSampler:
@@ -84,7 +77,7 @@ def choose(study: Study, space: Space) -> tuple[Trial, Values]:
 
 def draw(space: Space, seed: int) -> Values:
     """Draw random values, which depend on the space and the seed alone."""
-    require_optuna()
+    require("sweep", "optuna")
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.config.own_runs import is_own, remember
 from neuroevo.config.schema import BUDGETS
 from neuroevo.core.errors import NotTrustedError, UserError
+from neuroevo.core.extras import require
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.core.randomness import draw_seeds
 from neuroevo.sweeps.checks import attempt
-from neuroevo.sweeps.searches import choose, make_pruner, make_sampler, require_optuna
+from neuroevo.sweeps.searches import choose, make_pruner, make_sampler
 from neuroevo.sweeps.sweep import Status, Sweep, Trial
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Study:
     """
 
     def __init__(self, out: Path, trust: bool = False, new: bool = False):
-        require_optuna()
+        require("sweep", "optuna")
         self.file = out / DATABASE
         self._identities: dict[int, int] = {}
         self._reported: dict[int, tuple[set[int], int | None]] = {}

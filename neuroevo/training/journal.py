@@ -85,7 +85,7 @@ class JournaledEvaluator:
                 self._missing.pop(batch, None)
 
         if batch.left:
-            self._missing[batch] = self._evaluator.submit([episodes[i] for i in missing], priority, book)
+            self._missing[batch] = self._evaluator.submit([episodes[i] for i in missing.tolist()], priority, book)
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:

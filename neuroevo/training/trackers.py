@@ -7,7 +7,6 @@ trackers.json of the run's folder. A tracker that fails meanwhile says so once, 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import sys
@@ -21,6 +20,7 @@ from typing_extensions import override
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, shortened
+from neuroevo.core.extras import require
 from neuroevo.system.files import write_atomically
 from neuroevo.system.reading import parse_json, read_regular
 from neuroevo.training.callback import Callback
@@ -45,9 +45,7 @@ class Tracker(Callback):
 
     @override
     def begin(self, config: Config, folder: Path, generation: int) -> None:
-        if importlib.util.find_spec(self.package) is None:
-            extra = f"pip install 'neuroevo[{self.package}]'"
-            raise UserError(f"the tracker {self.package} is not installed, expected its package: {extra}")
+        require(self.package, self.package)
         kept = _kept(folder)
         parameters = {
             f"{section}.{key}": list(value) if isinstance(value, tuple) else value

@@ -7,12 +7,13 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from neuroevo.analysis import exported_network, keras_model, network_export
+from neuroevo.analysis import exported_network, keras_model, network_export, onnx_model
 from neuroevo.analysis.evaluation import episode_seeds
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.cli import app
@@ -85,10 +86,15 @@ def test_outputs_equal_numpy_for_any_layers(text, seed=3):
     rng = np.random.default_rng(seed)
     network = ReferenceNetwork([line.strip() for line in text.strip("; ").split(";")])
     theta, observations = thetas_for(network, 1, rng)[0], observations_for(network, 6, rng)
-    model = keras_model.to_keras(Exported("network", text, theta, GENOME, "none"))
+    exported = Exported("network", text, theta, GENOME, "none")
+    model = keras_model.to_keras(exported)
     expected = network.forward(theta, observations)
     assert model.output_shape == (None, expected.shape[1])
-    assert np.abs(model(observations).numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
+    session = onnxruntime.InferenceSession(onnx_model.to_onnx(exported).SerializeToString())
+    assert session.get_outputs()[0].shape == ["K", expected.shape[1]]
+    (by_onnx,) = session.run(None, {"observation": observations})
+    for outputs in (model(observations).numpy(), by_onnx):
+        assert np.abs(outputs - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
 
 
 @settings(max_examples=10, deadline=None)
@@ -167,14 +173,16 @@ ALONE = """
 import sys
 import numpy as np
 sys.modules["neuroevo"] = None
-keras_path, savedmodel_path, observations, out = sys.argv[1:]
+keras_path, savedmodel_path, onnx_path, observations, out = sys.argv[1:]
 observations = np.load(observations)
+import onnxruntime
+(of_onnx,) = onnxruntime.InferenceSession(onnx_path).run(["outputs"], {"observation": observations})
 import tensorflow as tf
 signature = tf.saved_model.load(savedmodel_path).signatures["serving_default"]
 (of_savedmodel,) = signature(tf.constant(observations)).values()
 import keras
 of_keras = keras.models.load_model(keras_path).predict(observations, verbose=0)
-np.savez(out, keras=of_keras, savedmodel=of_savedmodel)
+np.savez(out, keras=of_keras, savedmodel=of_savedmodel, onnx=of_onnx)
 assert not any(name.startswith("neuroevo.") for name in sys.modules)
 """
 
@@ -184,13 +192,17 @@ def outputs_alone(exported, tmp_path_factory):
     """What each of the models puts out there, by format, for the same real observations; these observations."""
     folder, observations = tmp_path_factory.mktemp("alone"), real_observations(30)
     np.save(folder / "observations.npy", observations)
-    arguments = [exported["keras"], exported["savedmodel"], folder / "observations.npy", folder / "outputs.npz"]
+    arguments = [
+        *(exported[form] for form in ("keras", "savedmodel", "onnx")),
+        folder / "observations.npy",
+        folder / "outputs.npz",
+    ]
     subprocess.run([sys.executable, "-c", ALONE, *map(str, arguments)], cwd=folder, check=True)
     with np.load(folder / "outputs.npz") as file:
         return dict(file), observations
 
 
-@pytest.mark.parametrize("form", ["keras", "savedmodel"])
+@pytest.mark.parametrize("form", ["keras", "savedmodel", "onnx"])
 def test_usable_without_this_package(path, outputs_alone, form):
     outputs, observations = outputs_alone[0][form], outputs_alone[1]
     genome = RunReader(path).elite()[1].genome
@@ -297,7 +309,7 @@ def test_a_failed_export_changes_nothing(path, exported, tmp_path, monkeypatch, 
     ("arguments", "message"),
     [
         (["absent"], "there is no run in absent"),
-        (["RUN", "--format", "onnx"], "'onnx' is not one of 'keras', 'savedmodel', 'npz'"),
+        (["RUN", "--format", "tflite"], "'tflite' is not one of 'keras', 'savedmodel', 'onnx', 'npz'"),
         (["RUN", "--generation", "3"], "expected one in [0, 2]"),
         (["RUN", "--out", "elite.h5"], "path is elite.h5, expected a name that ends in .keras, as the format is keras"),
         (["RUN", "--out", "absent/elite.keras"], "cannot write absent/elite.keras: there is no folder absent"),

@@ -1,8 +1,8 @@
-"""Whether an installed neuroevo is whole: check_installed.py, run by a Python that pip has installed it into.
+"""Whether an installed neuroevo is whole: check_installed.py [tensorflow], run by a Python that has it from pip.
 
 `make test-install` does so, in an environment of its own and away from the repository. Every family of environments is
-played, by the native core and by TensorFlow's ops, and the commands that the README begins with are given. It is a
-portable build, whose code for each level that this machine's processor runs plays the same.
+played, and the commands that the README begins with are given. It is a portable build, whose code for each level that
+this machine's processor runs plays the same. With `tensorflow`, that extra is installed, and its ops play the same.
 """
 
 import os
@@ -12,11 +12,13 @@ import tempfile
 from pathlib import Path
 
 import neuroevo
+from neuroevo.core.errors import UserError
 from neuroevo.native import cpu, library
 
 MLP = {"name": "mlp", "hidden": [8]}
 GA = {"name": "ga", "population": 6, "parents": 2, "validation_candidates": 2}
 TRAINING = {"generations": 2, "max_episode_steps": 20, "validation_episodes": 2, "test_episodes": 0}
+WITH_TENSORFLOW = sys.argv[1:] == ["tensorflow"]
 PLAYED = (
     ("frostbite", {"name": "model"}),
     ("Hopper-v5", MLP),
@@ -36,16 +38,25 @@ def main() -> None:
     package = Path(neuroevo.__file__).parent
     assert package.is_relative_to(sys.prefix), f"{package} is not in {sys.prefix}: this neuroevo was not installed"
     built = library.build_info()
+    engines = ("native", "tensorflow") if WITH_TENSORFLOW else ("native",)
     assert set(built["families"].split()) == {"atari", "mujoco", "hard_maze", "gymnasium"}, built
     for name, network in PLAYED:
         fitness = []
-        for engine in ("native", "tensorflow"):
+        for engine in engines:
             tables = {"env": {"name": name}, "network": network, "algorithm": GA, "training": TRAINING}
             out = f"{engine}-{name.replace(':', '-')}"
             run = neuroevo.train(tables, {"hardware.engine": engine}, out=out)
             fitness.append([row["fitness"] for row in run.rows()])
-        assert len(fitness[0]) == 2 and fitness[0] == fitness[1], (name, fitness)
-        print(f"{name}: played by both engines")
+        assert len(fitness[0]) == 2 and fitness[0] == fitness[-1], (name, fitness)
+        print(f"{name}: played by {' and '.join(engines)}")
+    if WITH_TENSORFLOW:
+        return
+    try:
+        neuroevo.train("smoke", {"hardware.engine": "tensorflow"}, out="refused")
+    except UserError as error:
+        assert str(error) == "tensorflow is not installed: pip install 'neuroevo[tensorflow]'", error
+    else:
+        raise AssertionError("TensorFlow's engine played, expected an error")
     assert "frostbite_ga" in command("config", "presets")
     assert {"index.html", "style.css", "main.js"} <= {path.name for path in (package / "inspector/page").iterdir()}
     command("train", "smoke", "--out", "smoke")

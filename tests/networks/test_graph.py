@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.analysis.keras_model import to_keras
 from neuroevo.analysis.network_export import to_arrays
+from neuroevo.analysis.onnx_model import to_onnx
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.native.population import Population
@@ -55,5 +56,6 @@ def test_exports():
     np.testing.assert_array_equal(arrays["graph_1.edges"], [[0, 2], [1, 3], [2, 3], [2, 4]])
     np.testing.assert_array_equal(arrays["graph_1.kernel"], np.float32([0, 1, 2, 3]))
     np.testing.assert_array_equal(arrays["graph_1.bias"], np.float32([4, 5, 6]))
-    with pytest.raises(UserError, match="neat has a graph layer, .* expected the format npz"):
-        to_keras(network)
+    for call in (to_keras, to_onnx):
+        with pytest.raises(UserError, match="neat has a graph layer, .* expected the format npz"):
+            call(network)

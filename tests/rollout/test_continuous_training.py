@@ -28,7 +28,10 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.reader import RunReader
 from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.sessions.folder import RunFolder
+from tests.support.pages import ROOT, blocks_of
 from tests.support.runs import config, play, read_rows, results
+
+GUIDE = ROOT / "docs" / "guides" / "looking.md"
 
 SETTINGS = {
     "Hopper-v5": {"hidden": [16, 8], "normalize_observations": True},
@@ -229,10 +232,10 @@ def clipped(env):
     return seen
 
 
-@pytest.mark.parametrize("form", ["keras", "savedmodel"])
+@pytest.mark.parametrize("form", ["keras", "savedmodel", "onnx"])
 def test_an_exported_network_has_the_ops_outputs(run, tmp_path, form):
     env = load_config(run / "config.toml").env.name
-    out = tmp_path / ("elite.keras" if form == "keras" else "elite")
+    out = tmp_path / {"keras": "elite.keras", "savedmodel": "elite", "onnx": "elite.onnx"}[form]
     result = invoke("export", run, "--format", form, "--out", out)
     assert result.exit_code == 0, result.stderr
     seen = clipped(env)
@@ -243,6 +246,10 @@ def test_an_exported_network_has_the_ops_outputs(run, tmp_path, form):
         model = keras.models.load_model(out)
         assert {type(layer).__module__.split(".")[0] for layer in model.layers} == {"keras"}
         outputs = model(seen).numpy()
+    elif form == "onnx":
+        import onnxruntime
+
+        (outputs,) = onnxruntime.InferenceSession(out).run(None, {"observation": seen})
     else:
         import tensorflow as tf
 
@@ -254,7 +261,7 @@ def test_an_exported_network_has_the_ops_outputs(run, tmp_path, form):
 
 
 def test_exported_arrays_are_enough_to_act(run, tmp_path):
-    """By NumPy and what the archive holds alone."""
+    """By NumPy and what the archive holds alone, and by the policy that the guide shows."""
     env = load_config(run / "config.toml").env.name
     assert invoke("export", run, "--format", "npz", "--out", tmp_path / "a.npz").exit_code == 0
     with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
@@ -281,6 +288,10 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
         actions = low + (np.clip(x, -1, 1) + 1) / 2 * (high - low)
     assert ("normalizer.mean" in arrays, bins) == ((True, 0) if env == "Hopper-v5" else (False, 5))
     np.testing.assert_allclose(actions, expected, atol=1e-5)
+    if not bins:
+        names = {}
+        exec(next(block.text for block in blocks_of(GUIDE) if "def policy" in block.text), names)
+        np.testing.assert_allclose(names["policy"](tmp_path / "a.npz")(seen), expected, atol=1e-5)
     assert np.array_equal(low, EnvPool(registry.resolve(env), 1).action_low)
 
 

@@ -185,7 +185,7 @@ def test_a_run_is_trained_resumed_rendered_and_exported(tmp_path):
     assert len(returns) == 3
 
 
-@pytest.mark.parametrize("form", ["keras", "savedmodel"])
+@pytest.mark.parametrize("form", ["keras", "savedmodel", "onnx"])
 def test_exports_go_through_files(tmp_path, form):
     import keras
     import tensorflow as tf
@@ -197,8 +197,11 @@ def test_exports_go_through_files(tmp_path, form):
     assert "lstm_1_h" in how_to_act(network)
     path = tmp_path / f"elite{network_export.FORMATS[form].suffix}"
     network_export.FORMATS[form].save(network, path)
-    model = keras.models.load_model(path) if form == "keras" else tf.saved_model.load(path)
-    step = model if form == "keras" else model.serve
+    if form == "onnx":
+        step = _onnx_step(path)
+    else:
+        model = keras.models.load_model(path) if form == "keras" else tf.saved_model.load(path)
+        step = model if form == "keras" else model.serve
     sizes = {"lstm_1_h": 12, "lstm_1_c": 12, "lstm_2_h": 5, "lstm_2_c": 5}
     states = {name: tf.zeros((1, size)) for name, size in sizes.items()}
     rng = np.random.default_rng(1)
@@ -207,3 +210,17 @@ def test_exports_go_through_files(tmp_path, form):
         found = step({"observation": tf.constant(seen), **states})
         states = {name: found[name] for name in states}
         np.testing.assert_allclose(found["outputs"], population.forward([0], seen, 3, [0]), rtol=1e-4, atol=1e-6)
+
+
+def _onnx_step(path):
+    """Return a function from inputs to outputs, by the names that Keras has for them."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+
+    def step(inputs):
+        outputs = session.run(names, {name: np.asarray(each) for name, each in inputs.items()})
+        return {name.removesuffix("_next"): each for name, each in zip(names, outputs, strict=True)}
+
+    return step

@@ -3,12 +3,13 @@ TensorFlow and Keras, all backends bit for bit, through the TensorFlow ops and t
 
 import keras
 import numpy as np
+import onnxruntime
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.analysis import keras_model, network_export
+from neuroevo.analysis import keras_model, network_export, onnx_model
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
@@ -314,6 +315,9 @@ def test_an_exported_network_has_the_statistics_as_constants(text, tmp_path):
     for each in (model, keras.models.load_model(tmp_path / "net.keras")):
         difference = np.abs(each.predict(seen, verbose=0) - expected)
         assert difference.max() <= 2e-5 * np.abs(expected).max()
+    session = onnxruntime.InferenceSession(onnx_model.to_onnx(exported).SerializeToString())
+    (outputs,) = session.run(None, {"observation": seen})
+    assert np.abs(outputs - expected).max() <= 2e-5 * np.abs(expected).max()
     arrays = network_export.to_arrays(exported)
     parts = [array for name, array in arrays.items() if name.startswith("vbn_")]
     assert np.array_equal(np.concatenate(parts), population.statistics(0))
@@ -322,7 +326,7 @@ def test_an_exported_network_has_the_statistics_as_constants(text, tmp_path):
 def test_an_export_without_statistics_is_refused():
     text = to_text(virtual_bn(SCREEN, 6))
     exported = Exported("net", text, np.zeros(Population([text], 1).dimensions[0], np.float32), GENOME, "none")
-    for call in (keras_model.to_keras, network_export.to_arrays):
+    for call in (keras_model.to_keras, onnx_model.to_onnx, network_export.to_arrays):
         with pytest.raises(UserError, match="net .*vbn .*statistics"):
             call(exported)
     for size in (1, 2 * (16 + 32 + 256) + 1):

@@ -10,7 +10,6 @@ from neuroevo.config.load import load_config
 from neuroevo.config.sources import presets
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import NO_VALUE, ConfigError
-from neuroevo.sweeps import searches
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.settings import MAX_TRIALS
 from neuroevo.sweeps.study import Study
@@ -374,10 +373,9 @@ def test_a_folder_is_of_one_sweep(tmp_path):
 
 def test_without_optuna_one_line_names_the_extra(tmp_path, monkeypatch):
     grid = load(tmp_path, ONE)
-    find = searches.importlib.util.find_spec
-    monkeypatch.setattr(searches.importlib.util, "find_spec", lambda name: None if name == "optuna" else find(name))
+    monkeypatch.setitem(sys.modules, "optuna", None)
     for call in (lambda: run_sweep(grid), lambda: load(tmp_path, TWO + 'search = "tpe"')):
-        with pytest.raises(UserError, match="needs optuna") as raised:
+        with pytest.raises(UserError, match="optuna is not installed") as raised:
             call()
         assert "neuroevo[sweep]" in str(raised.value) and "\n" not in str(raised.value)
     assert not grid.out.exists()
