@@ -13,7 +13,7 @@ GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak
-.PHONY: test-install
+.PHONY: test-install wheels
 .PHONY: docs fuzz bench lint format lock clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
@@ -124,23 +124,36 @@ MINUTES ?= 10
 soak: setup  ## Thousands of generations in one process: does memory, threads, descriptors, files grow? MINUTES=10
 	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
 
-# As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
-# wheel in an environment of its own, first without TensorFlow. Without optimization, debug information and the GPU backend, which take minutes.
+# As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive for all
+# x86-64 processors without the GPU backend, and what may be passed on of it. $(call wheels,FOLDER,MORE SETTINGS)
+define wheels
+@rm -rf $(1)
+@$(BIN)/python custom_ops/cmake/fetch_ale.py build
+$(BIN)/python -m build --sdist --no-isolation --outdir $(1) .
+PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python -m pip --quiet --disable-pip-version-check wheel --no-deps \
+  --no-build-isolation --wheel-dir $(1)/built --config-settings=cmake.define.NEUROEVO_ARCH=portable \
+  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(2) $(1)/neuroevo-*.tar.gz
+PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python custom_ops/cmake/wheels.py $(1)/built/*.whl $(1)
+endef
+
+WHEEL_TOOLS := .venv/.wheels
+$(WHEEL_TOOLS): $(DEPS)
+	@$(call install,$(BIN),$$($(BIN)/python tests/house/extras.py wheels))
+	@touch $@
+
+wheels: $(WHEEL_TOOLS)  ## Wheels for every x86-64 processor and Python, of which neuroevo-ale has the GPL's part, in build/wheels
+	$(call wheels,build/wheels)
+
+# Without optimization and debug information, which take minutes; where there is no compiler on the PATH, for each Python.
 DIST := build/dist
-PIP = -m pip --quiet --disable-pip-version-check
-test-install: $(DEPS)  ## That pip can build the package from a source archive, and that it works where pip put it
-	@rm -rf $(DIST)
-	$(BIN)/python -m build --sdist --no-isolation --outdir $(DIST) .
-	PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) \
-	  --config-settings=cmake.build-type=None --config-settings=cmake.define.NEUROEVO_PGO=OFF \
-	  --config-settings=cmake.define.NEUROEVO_ARCH=portable \
-	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
-	$(PYTHON) -m venv $(DIST)/venv
-	@$(call install,$(DIST)/venv/bin,$(DIST)/neuroevo-*.whl)
-	@du -sh $(DIST)/venv
-	$(DIST)/venv/bin/python tests/house/check_installed.py
-	@$(call install,$(DIST)/venv/bin,"$$(echo $(DIST)/neuroevo-*.whl)[tensorflow]")
-	$(DIST)/venv/bin/python tests/house/check_installed.py tensorflow
+PYTHONS ?= $(PYTHON)
+test-install: $(WHEEL_TOOLS)  ## That pip can build the package from a source archive, and that its wheels work where pip puts them
+	$(call wheels,$(DIST),--config-settings=cmake.build-type=None --config-settings=cmake.define.NEUROEVO_PGO=OFF)
+	@set -ex; for python in $(PYTHONS); do venv=$(DIST)/venv-$$(basename $$python); $$python -m venv $$venv; \
+	  $(call install,$$venv/bin,$(DIST)/*.whl); du -sh $$venv; \
+	  PATH= $$venv/bin/python tests/house/check_installed.py; \
+	  $(call install,$$venv/bin,$$($(BIN)/python tests/house/extras.py tensorflow)); \
+	  PATH= $$venv/bin/python tests/house/check_installed.py tensorflow; done
 
 SECONDS ?= 60
 TARGETS ?=
@@ -214,7 +227,7 @@ lint: $(DEPS)  ## Check style, types, and who may import and include whom
 UPGRADE ?= --upgrade
 lock: $(DEPS)  ## Write the versions of all dependencies to constraints.txt, the newest that pyproject.toml allows; UPGRADE= keeps most
 	$(BIN)/uv pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --no-annotate --custom-compile-command 'make lock' \
-	  $(addprefix --extra ,$(subst $(comma), ,$(EXTRAS),ppo,wandb,mlflow,fuzz,docs)) --output-file $(LOCK) pyproject.toml
+	  $(addprefix --extra ,$(subst $(comma), ,$(EXTRAS),ppo,wandb,mlflow,fuzz,docs,wheels)) --output-file $(LOCK) pyproject.toml
 
 format: $(DEPS)  ## Put everything into style
 	$(BIN)/ruff check --fix-only .

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from neuroevo.cli import paths
 from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError, shortened
 from neuroevo.core.user_module import users_frames
 from neuroevo.system.console import mute, output_is_unread
@@ -29,7 +30,12 @@ Trust = Annotated[
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the configuration, such as training.seed=3."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the configuration, such as training.seed=3.",
+        autocompletion=paths.keys,
+    ),
 ]
 
 

@@ -33,3 +33,26 @@ def presets(incomplete: str) -> list[str]:
     from neuroevo.config import sources
 
     return [name for name in sources.presets() if name.startswith(incomplete)]
+
+
+def keys(incomplete: str) -> list[str]:
+    """Complete a key of a configuration, with the equals sign that its value follows.
+
+    Args:
+        incomplete: How the word begins.
+    """
+    from neuroevo.config.load import keys_of_sections
+
+    names = (f"{section}.{key}=" for section, keys in keys_of_sections().items() for key in keys)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def columns(incomplete: str) -> list[str]:
+    """Complete a column of metrics.csv that every run has.
+
+    Args:
+        incomplete: How the word begins.
+    """
+    from neuroevo.training.record import COLUMNS
+
+    return [name for name in COLUMNS if name.startswith(incomplete)]

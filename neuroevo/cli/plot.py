@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Trust, reported_errors
 from neuroevo.cli.replays import Force
 from neuroevo.core.errors import UserError
@@ -31,7 +32,12 @@ def plot(
     x: Annotated[Literal["frames", "steps", "time", "generations"], typer.Option(help="The axis.")] = "frames",
     column: Annotated[
         str | None,
-        typer.Option("--y", metavar="NAME", help="A column of metrics.csv [default: the elites' returns]."),
+        typer.Option(
+            "--y",
+            metavar="NAME",
+            help="A column of metrics.csv [default: the elites' returns].",
+            autocompletion=paths.columns,
+        ),
     ] = None,
     behaviors: Annotated[
         bool, typer.Option("--map", help="Draw the highest fitness by behavior instead, a map for each run.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields, replace
 from pathlib import Path
@@ -159,9 +159,9 @@ def _network_problems(network: Network, env: Environment | None) -> list[Problem
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:
     """Return the algorithm's name, the sections that could be made, and the problems of the others."""
     problems: list[Problem] = []
-    tables = respell(tables, "", _keys_of_sections(list(ALGORITHMS.values())), problems, "sections")
+    tables = respell(tables, "", keys_of_sections(), problems, "sections")
     algorithm_name, algorithm = _algorithm(tables, problems)
-    keys = _keys_of_sections([] if algorithm is None else [algorithm])
+    keys = keys_of_sections([] if algorithm is None else [algorithm])
     made: dict[str, Any] = {}
     for name, kind in {**SECTIONS, "algorithm": algorithm}.items():
         table = tables.get(name, {})
@@ -183,8 +183,15 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
     return algorithm_name, made, problems
 
 
-def _keys_of_sections(algorithms: Sequence[type[Algorithm]]) -> dict[str, list[str]]:
-    """List the keys that each section may have with any of these algorithms."""
+def keys_of_sections(algorithms: Iterable[type[Algorithm]] = ALGORITHMS.values()) -> dict[str, list[str]]:
+    """List the keys that each section may have with any of some algorithms.
+
+    Args:
+        algorithms: Their classes.
+
+    Returns:
+        Keys by section.
+    """
     keys = {name: _keys(kind) for name, kind in SECTIONS.items() if kind is not None}
     own = dict.fromkeys(key for kind in algorithms for key in _keys(kind))
     return {name: ["name", *own] if name == "algorithm" else keys[name] for name in SECTIONS}

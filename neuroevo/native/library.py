@@ -75,7 +75,8 @@ def _find(name: str) -> Path | None:
 
 def _not_built(name: str) -> FileNotFoundError:
     path = LIBRARY_FOLDER / name
-    return FileNotFoundError(f"native library {name} is not built: expected {path}; `make build` makes it")
+    instead = " or `pip install neuroevo-ale` installs it" if name == "libneuroevo_atari.so" else ""
+    return FileNotFoundError(f"native library {name} is not built: expected {path}; `make build` makes it{instead}")
 
 
 @functools.cache

@@ -148,13 +148,12 @@ def check_free(path: Path | str) -> None:
     with readable(path):
         if (path / DATABASE).exists():
             raise UserError(
-                f"{path} already holds a run; resume it by --resume {path}, or give another folder with --out"
+                f"{path} already holds a run, expected another folder; to resume it: neuroevo train --resume {path}, "
+                "or resume=True in Python"
             )
         for name in (*_EARLIER, CONFIG, CSV):
             if (path / name).exists():
-                raise UserError(
-                    f"{path} holds {name} of another run without its {DATABASE}; give another folder with --out"
-                )
+                raise UserError(f"{path} holds {name} of another run without its {DATABASE}, expected another folder")
 
 
 def default_path(name: str) -> Path:

@@ -116,7 +116,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
     before = contents(tmp_path / "run")
     result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     assert result.exit_code == 2
-    assert "run already holds a run; resume it by --resume" in result.stderr
+    assert "run already holds a run, expected another folder; to resume it: neuroevo train --resume" in result.stderr
     assert toy.calls == []
     assert contents(tmp_path / "run") == before
     result, _ = invoke(monkeypatch, "train", config, "--out", config)
@@ -367,7 +367,7 @@ def test_a_seed_that_is_none(monkeypatch, config, tmp_path):
     assert result.exit_code == 2 and "Invalid value for '--seed'" in result.output
 
 
-def test_shells_complete_presets_and_commands():
+def test_shells_complete_commands_and_names():
     def complete(line):
         environment = {"_NEUROEVO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
         command = Path(sys.executable).with_name("neuroevo")
@@ -377,3 +377,5 @@ def test_shells_complete_presets_and_commands():
     assert {"train", "sweep"} <= set(complete("neuroevo "))
     assert complete("neuroevo train frostbite_n") == ["frostbite_ns_es", "frostbite_nsr_es"]
     assert complete("neuroevo config show smo") == ["smoke"]
+    assert complete("neuroevo train --set training.valid") == ["training.validation_episodes="]
+    assert complete("neuroevo plot --y fitness_ma") == ["fitness_max"]
