@@ -14,7 +14,7 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
-from neuroevo.config.sources import apply_all, parse, read, text_of
+from neuroevo.config.sources import apply_all, parse, plain, read, text_of
 from neuroevo.config.suggestions import respell
 from neuroevo.config.trust import Recorded, allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
@@ -80,14 +80,21 @@ def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[st
     """Check the configuration in tables.
 
     Args:
-        tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}.
+        tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}. A class or
+            function stands for its name, "module:name", as in {"network": {"name": my_module.my_network}}; under
+            env.name one of a gymnasium.Env.
         overrides: Changes to them, as load_config() takes them.
 
     Raises:
         ConfigError: The configuration has problems; all of them.
         UserError: An override is none.
     """
-    own = deepcopy(dict(tables)) if overrides else dict(tables)
+    own = {
+        section: {key: plain(f"{section}.{key}", value) for key, value in table.items()}
+        if isinstance(table, Mapping)
+        else table
+        for section, table in (deepcopy(dict(tables)) if overrides else tables).items()
+    }
     apply_all(own, overrides)
     return _check(Translation(own), "the configuration")
 

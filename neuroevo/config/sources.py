@@ -9,6 +9,7 @@ from typing import Any
 from neuroevo.config import uber2018
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
+from neuroevo.core.user_module import name_of
 from neuroevo.system.files import nearest_file
 from neuroevo.system.reading import parse_json, parse_toml, read_text
 
@@ -76,13 +77,27 @@ def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, An
     """
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
-            set_key(tables, str(key), value, f"the override {key!r}")
+            set_key(tables, str(key), plain(str(key), value), f"the override {key!r}")
         return list(map(str, overrides))
     if isinstance(overrides, (str, Path)):
         raise UserError(
             f"overrides are {str(overrides)!r}, expected a list or a table of them, such as {{'training.seed': 3}}"
         )
     return [apply(tables, override) for override in overrides]
+
+
+def plain(key: str, value: Any) -> Any:
+    """Return the name of a class or function as a key's value, and any other value as it is.
+
+    Args:
+        key: SECTION.KEY.
+        value: Its value. Under env.name a class or function makes an environment of Gymnasium.
+
+    Raises:
+        UserError: The class or function cannot be imported by a name.
+    """
+    name = name_of(value)
+    return f"gymnasium:{name}" if key == "env.name" and name is not value else name
 
 
 def set_key(tables: dict[str, Any], key: str, value: Any, said: str) -> None:

@@ -19,7 +19,7 @@ from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import decode_source, find_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from neuroevo.core.errors import UserError
@@ -45,6 +45,38 @@ def names(text: str) -> tuple[str, str] | None:
     if module == EVOSAX:
         return None
     return (module, name) if all(part.isidentifier() for part in (*module.split("."), name)) else None
+
+
+def name_of(value: Any) -> Any:
+    """Return the name "module:name" by which a configuration has a class or function; other values as they are.
+
+    Raises:
+        UserError: No module has it under its name, so that other processes and later commands cannot import it.
+    """
+    if not isinstance(value, (type, FunctionType)):
+        return value
+    module, name = value.__module__, value.__qualname__
+    if module == "__main__":
+        module = _script(name)
+    if not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not value:
+        raise UserError(f"{module}.{name} cannot be imported, expected a class or function at the top of a module")
+    return f"{module}:{name}"
+
+
+def _script(name: str) -> str:
+    """Return the name that the running script is imported by, here without running it again."""
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is None:
+        expected = "expected it in a module; in a notebook, a cell that begins with %%writefile my_module.py makes one"
+        raise UserError(f"{name} is defined in an interactive session, {expected}")
+    if "__name__" not in Path(file).read_text(encoding="utf-8"):
+        guard = 'if __name__ == "__main__":'
+        raise UserError(f"importing {name} would run all of {file}, expected `{guard}` around what it does")
+    spec = getattr(main, "__spec__", None)
+    module = Path(file).stem if spec is None else str(spec.name)
+    sys.modules.setdefault(module, main)
+    return module
 
 
 @dataclass(frozen=True)

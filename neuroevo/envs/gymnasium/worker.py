@@ -114,18 +114,32 @@ class _Connection:
         return True
 
 
+def made(env_id: str, **kwargs: Any) -> gymnasium.Env:
+    """Make an environment.
+
+    Args:
+        env_id: Argument of gymnasium.make, or "module:name" of a class or function that makes the environment.
+        **kwargs: Keywords of gymnasium.make.
+    """
+    import gymnasium
+
+    module, _, name = env_id.rpartition(":")
+    if module and callable(getattr(importlib.import_module(module), name, None)) and name not in gymnasium.registry:
+        return gymnasium.make(gymnasium.envs.registration.EnvSpec(name, env_id), **kwargs)
+    return gymnasium.make(env_id, **kwargs)
+
+
 class _Environments:
     """The environments of this process's slots, made when they are first reset."""
 
     def __init__(self, env_id: str, kwargs: dict[str, Any], behavior: Sequence[str]) -> None:
-        import gymnasium
         import numpy as np
 
         from neuroevo.envs.gymnasium import spaces
 
         self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
         self._behavior, self._numbers = behavior, struct.Struct(f"<{len(behavior)}d")
-        self._make: Callable[[], gymnasium.Env] = lambda: gymnasium.make(env_id, **kwargs)
+        self._make: Callable[[], gymnasium.Env] = lambda: made(env_id, **kwargs)
         env = self._make()
         self._spare: gymnasium.Env | None = env  # the first slot's
         self._max_episode_steps = (env.spec and env.spec.max_episode_steps) or 0
