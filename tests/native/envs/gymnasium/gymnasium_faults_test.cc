@@ -57,9 +57,9 @@ TEST(Workers) {
 // Where there is no memory to say that an answer has not come in time, it is not taken for the next one either.
 TEST(LateAnswers) {
   allocations::FailEach([] {
-    const std::string script = Start() + Hear(kReset) + "sleep 0.4; " + Say(Result(0)) + Hear(kReset);
+    const std::string script = Start() + Hear(kReset) + "sleep 0.6; " + Say(Result(0)) + Hear(kReset);
     const std::string command = "command=/bin/sh\n-c\n" + script;
-    const std::vector<const char*> options = {command.c_str(), "id=Toy", "timeout=0.2"};
+    const std::vector<const char*> options = {command.c_str(), "id=Toy", "timeout=0.1"};
     const int64_t slot = 0, max_frames = 0;
     const uint64_t seed = 1;
     PoolHandle pool;
@@ -67,7 +67,7 @@ TEST(LateAnswers) {
     const auto reset = [&] { return neuroevo_env_reset(pool, &slot, 1, &seed, &max_frames, nullptr); };
     const int code = allocations::Counted(reset);
     CHECK(code == NEUROEVO_ENVIRONMENT || code == NEUROEVO_INTERNAL);
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // what was said by then would be there
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // what was said by then would be there
     return reset();
   });
 }
