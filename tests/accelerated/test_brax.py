@@ -1,7 +1,6 @@
 """Runs on Brax's environments: episodes are those of Brax's own functions, and runs do not depend on how they go on."""
 
 import base64
-import importlib.util
 import json
 import os
 import re
@@ -11,7 +10,6 @@ import sys
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -144,14 +142,6 @@ def test_what_has_no_accelerator(tmp_path):
     assert [problem.key for problem in caught.value.problems] == ["hardware.device"]
     with pytest.raises(UserError, match="no_such_module"):
         make_evaluator(config(env={"name": "brax:no_such_module:walker"}))
-
-
-def test_without_the_extra_one_line_names_it(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "brax" else find_spec(name))
-    with pytest.raises(ConfigError) as caught:
-        config()
-    (problem,) = caught.value.problems
-    assert "neuroevo[accelerated]" in problem.reason
 
 
 def test_nothing_else_imports_jax(tmp_path):
