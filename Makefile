@@ -48,8 +48,8 @@ help:  ## This list
 preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
 
-# $(call install,FOLDER OF A PYTHON,WHAT): by uv, which takes a fifth of pip's time, and by pip where uv does not work.
 LOCK := constraints.txt
+# $(call install,FOLDER OF A PYTHON,WHAT): by uv, which takes a fifth of pip's time, and by pip where uv does not work.
 install = { $(BIN)/uv pip install --quiet --python $(1)/python --constraint $(LOCK) $(2) || \
   $(1)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) $(2); }
 
@@ -124,8 +124,8 @@ MINUTES ?= 10
 soak: setup  ## Thousands of generations in one process: does memory, threads, descriptors, files grow? MINUTES=10
 	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
 
-# As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive for all
-# x86-64 processors without the GPU backend, and what may be passed on of it. $(call wheels,FOLDER,MORE SETTINGS)
+# $(call wheels,FOLDER,MORE SETTINGS): builds a source archive, from it a wheel for all x86-64 processors, without the GPU
+# backend, and splits that wheel by license.
 define wheels
 @rm -rf $(1)
 @$(BIN)/python custom_ops/cmake/fetch_ale.py build
@@ -144,7 +144,8 @@ $(WHEEL_TOOLS): $(DEPS)
 wheels: $(WHEEL_TOOLS)  ## Wheels for every x86-64 processor and Python, of which neuroevo-ale has the GPL's part, in build/wheels
 	$(call wheels,build/wheels)
 
-# Without optimization and debug information, which take minutes; where there is no compiler on the PATH, for each Python.
+# Installs wheels as a user does, with no compiler on the PATH. They are built without optimization and debug information,
+# which take minutes.
 DIST := build/dist
 PYTHONS ?= $(PYTHON)
 test-install: $(WHEEL_TOOLS)  ## That pip can build the package from a source archive, and that its wheels work where pip puts them

@@ -1,7 +1,8 @@
-"""Makes wheels that may be passed on of one that pip built: wheels.py WHEEL FOLDER.
+"""Split a wheel that pip built into two that can be distributed: wheels.py WHEEL FOLDER.
 
-The Arcade Learning Environment is GPL-2.0, so that its library is in a wheel of its own, neuroevo-ale, beside which
-`neuroevo` is under the MIT license. auditwheel checks which versions of Linux both run on, and names them so.
+The Arcade Learning Environment is under GPL-2.0. The library that links it therefore has a wheel of its own,
+neuroevo-ale, and `neuroevo` stays under the MIT license. auditwheel names each wheel by the
+oldest glibc that it runs with.
 """
 
 import subprocess
@@ -19,7 +20,7 @@ PURPOSE = "The Atari environments of neuroevo, which link the Arcade Learning En
 
 
 def split(built: Path, folder: Path) -> list[Path]:
-    """Writes a wheel without ALE's library and one with nothing else; returns both."""
+    """Write a wheel without ALE's library and one with nothing else; return both paths."""
     with WheelFile(built) as source:
         name, version, tag, platform = source.parsed_filename.group("name", "ver", "pyver", "plat")
         assert tag == "py3", f"{built}: expected one wheel for every Python"
@@ -54,7 +55,7 @@ def _metadata(name: str, version: str) -> Message:
 
 
 def main(built: str, folder: str) -> None:
-    # Libraries of other wheels, which are installed beside these.
+    # Libraries that other packages install.
     others = (["libmujoco.so.*", "libtensorflow_framework.so.*"], ["libneuroevo_core.so"])
     with tempfile.TemporaryDirectory() as scratch:
         for wheel, libraries in zip(split(Path(built), Path(scratch)), others, strict=True):

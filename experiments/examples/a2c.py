@@ -97,7 +97,7 @@ class Learner:
         self._pool, self._steps = pool, steps
         self.model = actor_critic(pool)
         rate = keras.optimizers.schedules.PolynomialDecay(7e-4, updates, 0.0)
-        # Keras adds epsilon below the root; this is 1e-5 beside it, which gradients of dense layers need.
+        # Keras adds epsilon under the square root, where 1e-5 would exceed the squared gradients of dense layers.
         self._optimizer = keras.optimizers.RMSprop(rate, rho=0.99, epsilon=1e-10, global_clipnorm=0.5)
         self._optimizer.build(self.model.trainable_variables)
         self._scores = Scores(pool.num_envs)

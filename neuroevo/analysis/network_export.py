@@ -2,7 +2,7 @@
 
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
-onnx         one .onnx file, for onnxruntime and whatever else reads ONNX, PyTorch by converters among it
+onnx         one .onnx file, for onnxruntime and other programs that read ONNX
 npz          arrays for numpy.load:
              - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; an lstm layer has `lstm_1.recurrent_kernel`
                too, with the gates i, f, g and o side by side; a vbn layer, which computes (x - mean) * factor, has
@@ -42,8 +42,8 @@ import numpy as np
 
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.analysis.keras_model import to_keras
-from neuroevo.analysis.onnx_model import to_onnx
 from neuroevo.core.errors import UserError
+from neuroevo.core.extras import require
 from neuroevo.core.genome import to_json
 from neuroevo.networks.quantization import quantized
 from neuroevo.system.files import written_aside
@@ -89,6 +89,9 @@ def _save_savedmodel(network: Exported, path: Path) -> None:
 
 
 def _save_onnx(network: Exported, path: Path) -> None:
+    require("onnx", "onnx")
+    from neuroevo.analysis.onnx_model import to_onnx
+
     path.write_bytes(to_onnx(network).SerializeToString())
 
 

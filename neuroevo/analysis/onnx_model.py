@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 from neuroevo.analysis.exported_network import Exported, how_to_act
 from neuroevo.core.errors import UserError
-from neuroevo.core.extras import require
 from neuroevo.core.genome import to_json
 from neuroevo.core.observation_statistics import CLIP
 from neuroevo.networks.layers import Layer
-
-if TYPE_CHECKING:
-    import onnx
 
 _OPSET, _IR = 20, 9  # of ONNX 1.15, the first with Gelu
 _EPSILON = 1e-3  # of layer_norm
@@ -32,10 +30,8 @@ def to_onnx(network: Exported) -> onnx.ModelProto:
         The model, whose doc_string says how to act by its outputs.
 
     Raises:
-        UserError: The package onnx is not installed, or the network has a graph layer, or vbn layers whose statistics
-            are not known.
+        UserError: The network has a graph layer, or vbn layers whose statistics are not known.
     """
-    require("onnx", "onnx")
     parts = network.layers
     if any(layer.kind == "graph" for layer in parts.layers):
         raise UserError(f"{network.name} has a graph layer, which ONNX does not have, expected the format npz")
@@ -72,8 +68,6 @@ class _Graph:
             outputs: The number of its outputs.
             **attributes: Its attributes.
         """
-        from onnx import helper
-
         number = len(self._nodes)
         names = [f"{kind.lower()}_{number}{f'_{each}' if outputs > 1 else ''}" for each in range(outputs)]
         given = [each if isinstance(each, str) else self._weight(np.asarray(each)) for each in inputs]
@@ -82,8 +76,6 @@ class _Graph:
 
     def cast(self, x: str, dtype: type) -> str:
         """Add a conversion to a dtype; return the name of its output."""
-        from onnx import helper
-
         return self.add("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def input(self, name: str, dtype: np.dtype, shape: tuple[int, ...]) -> str:
@@ -93,20 +85,13 @@ class _Graph:
 
     def output(self, name: str, x: str, size: int) -> None:
         """Make a tensor, float32 [K, size], an output of the model."""
-        from onnx import helper
-
         self._nodes.append(helper.make_node("Identity", [x], [name]))
         self._outputs.append(_info(name, np.dtype(np.float32), (size,)))
 
     def model(self, network: Exported) -> onnx.ModelProto:
         """Return the model of all that was added, checked."""
-        import onnx
-        from onnx import helper
-
-        last, *states = reversed(self._outputs)  # states of lstm layers were added first
-        graph = helper.make_graph(
-            self._nodes, network.name, self._inputs, [last, *reversed(states)], self._weights, how_to_act(network)
-        )
+        outputs = sorted(self._outputs, key=lambda output: output.name != "outputs")  # before the states
+        graph = helper.make_graph(self._nodes, network.name, self._inputs, outputs, self._weights)
         opset = helper.make_opsetid("", _OPSET)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=_IR, producer_name="neuroevo")
         model.doc_string = how_to_act(network)
@@ -116,16 +101,12 @@ class _Graph:
         return model
 
     def _weight(self, array: np.ndarray) -> str:
-        from onnx import numpy_helper
-
         name = f"weight_{len(self._weights)}"
         self._weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
         return name
 
 
 def _info(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
-    from onnx import helper
-
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), ["K", *shape])
 
 

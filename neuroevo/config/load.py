@@ -14,7 +14,7 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
-from neuroevo.config.sources import apply_all, parse, plain, read, text_of
+from neuroevo.config.sources import apply_all, name_object, parse, read, text_of
 from neuroevo.config.suggestions import respell
 from neuroevo.config.trust import Recorded, allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
@@ -90,7 +90,7 @@ def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[st
         UserError: An override is none.
     """
     own = {
-        section: {key: plain(f"{section}.{key}", value) for key, value in table.items()}
+        section: {key: name_object(f"{section}.{key}", value) for key, value in table.items()}
         if isinstance(table, Mapping)
         else table
         for section, table in (deepcopy(dict(tables)) if overrides else tables).items()

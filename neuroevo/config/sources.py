@@ -77,7 +77,7 @@ def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, An
     """
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
-            set_key(tables, str(key), plain(str(key), value), f"the override {key!r}")
+            set_key(tables, str(key), name_object(str(key), value), f"the override {key!r}")
         return list(map(str, overrides))
     if isinstance(overrides, (str, Path)):
         raise UserError(
@@ -86,7 +86,7 @@ def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, An
     return [apply(tables, override) for override in overrides]
 
 
-def plain(key: str, value: Any) -> Any:
+def name_object(key: str, value: Any) -> Any:
     """Return the name of a class or function as a key's value, and any other value as it is.
 
     Args:

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import neuroevo
+from neuroevo.analysis.network_export import FORMATS
 from neuroevo.core.errors import UserError
 from neuroevo.core.extras import missing
 from neuroevo.rollout.engines import make_engine
@@ -20,6 +21,7 @@ NEEDS = {
     "tensorflow": ("tensorflow", lambda folder: make_engine("tensorflow", 1)),
     "brax": ("accelerated", lambda folder: neuroevo.make_config(BRAX)),
     "mujoco_playground": ("playground", lambda folder: _train(folder, ("env.name", "playground:CheetahRun"))),
+    "onnx": ("onnx", lambda folder: FORMATS["onnx"].save(None, folder / "elite.onnx")),
     "ray": ("cluster", lambda folder: _train(folder, ("cluster.address", "local"))),
     "evosax": ("compare", lambda folder: _train(folder, ("algorithm.name", "evosax:SimpleES"))),
     "ribs": ("illuminate", lambda folder: _train(folder, ("algorithm.name", "ribs"))),

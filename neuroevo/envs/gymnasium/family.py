@@ -40,8 +40,8 @@ _START = "sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import
 _SAY_FPS = """
 sys.path[:] = sys.argv[3:]
 import json
-from neuroevo.envs.gymnasium.worker import made
-env = made(sys.argv[1], **json.loads(sys.argv[2]))
+from neuroevo.envs.gymnasium.worker import make_env
+env = make_env(sys.argv[1], **json.loads(sys.argv[2]))
 print("", float(env.metadata["render_fps"]), sep="\\n")"""
 _PLAIN = re.compile(r"\w[\w .+-]*|")  # texts among keywords that can be no path and no module's
 _USUAL_FPS = 30.0  # what Gymnasium's own videos take where an environment does not say

@@ -114,7 +114,7 @@ class _Connection:
         return True
 
 
-def made(env_id: str, **kwargs: Any) -> gymnasium.Env:
+def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env:
     """Make an environment.
 
     Args:
@@ -139,7 +139,7 @@ class _Environments:
 
         self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
         self._behavior, self._numbers = behavior, struct.Struct(f"<{len(behavior)}d")
-        self._make: Callable[[], gymnasium.Env] = lambda: made(env_id, **kwargs)
+        self._make: Callable[[], gymnasium.Env] = lambda: make_env(env_id, **kwargs)
         env = self._make()
         self._spare: gymnasium.Env | None = env  # the first slot's
         self._max_episode_steps = (env.spec and env.spec.max_episode_steps) or 0
