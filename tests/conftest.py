@@ -9,8 +9,6 @@ import tempfile
 import pytest
 from hypothesis import settings
 
-settings.register_profile("busy machine", deadline=None)  # tests never assert a time
-settings.load_profile("busy machine")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -22,7 +20,12 @@ def pytest_configure(config):
 
     JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected. And Python
     keeps what it compiles, though the user may not want that: hundreds of processes import the package.
+
+    Hypothesis tries the same examples every time, so that a change does not fail by what another one did; --thorough
+    tries new ones. No test asserts a time.
     """
+    settings.register_profile("neuroevo", deadline=None, derandomize=not config.getoption("--thorough"))
+    settings.load_profile("neuroevo")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="neuroevo-jax-")

@@ -113,16 +113,19 @@ def _info(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> onnx.ValueInfoP
 def _add_windows(graph: _Graph, layer: Layer, x: str) -> str:
     """Add a conv layer or a pool, between transpositions."""
     weights: list[np.ndarray] = []
-    attributes: dict[str, Any] = {
-        "auto_pad": {"same": "SAME_UPPER", "valid": "VALID"}[layer.padding],
-        "strides": [layer.stride] * 2,
-    }
+    attributes: dict[str, Any] = {"strides": [layer.stride] * 2}
     if layer.kernel is not None:
         weights.append(layer.kernel.transpose(3, 2, 0, 1))
         if layer.bias is not None:
             weights.append(layer.bias)
     else:
         attributes["kernel_shape"] = layer.window
+    if layer.padding == "same":  # not auto_pad, by which ONNX Runtime refuses windows narrower than the stride
+        window = layer.window if layer.kernel is None else layer.kernel.shape[:2]
+        starts = [(side - 1) // layer.stride * layer.stride for side in layer.shape[:2]]  # of the last windows
+        sides = zip(layer.shape, starts, window, strict=False)
+        pads = [max(0, start + width - side) for side, start, width in sides]
+        attributes["pads"] = [pad // 2 for pad in pads] + [(pad + 1) // 2 for pad in pads]
     kind = {"conv": "Conv", "max_pool": "MaxPool", "avg_pool": "AveragePool"}[layer.kind]
     x = graph.add(kind, graph.add("Transpose", x, perm=_TRANSPOSED), *weights, **attributes)
     return graph.add("Transpose", x, perm=np.argsort(_TRANSPOSED).tolist())

@@ -18,6 +18,7 @@ class Layer:
         name: The kind and a number from 1, counted separately for each kind, such as "conv_1".
         kind: "conv", "dense", "lstm", "graph", "max_pool", "avg_pool", "layer_norm", "vbn", "bias", or an activation:
             "relu", "tanh", "silu", "gelu" or "leaky_relu".
+        shape: Shape of its input.
         kernel: Of a conv layer float32 [height, width, channels, filters], of a dense layer, which flattens its input,
             float32 [inputs, units], of an lstm layer, which does so too, float32 [inputs, 4 * units] of its gates i, f,
             g and o, of a graph layer float32 [edges]; otherwise None.
@@ -38,6 +39,7 @@ class Layer:
 
     name: str
     kind: str
+    shape: tuple[int, ...]
     kernel: np.ndarray | None = None
     recurrent_kernel: np.ndarray | None = None
     bias: np.ndarray | None = None
@@ -129,7 +131,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             layers[-1] = replace(layers[-1], bias=take(shape[-1]))
             continue
         numbers[kind] += 1
-        layer = Layer(f"{kind}_{numbers[kind]}", kind)
+        layer = Layer(f"{kind}_{numbers[kind]}", kind, shape)
         if kind == "conv":
             filters, height, width, stride = map(int, words[:4])
             deviation = _deviation(words[5], height * width * shape[2])

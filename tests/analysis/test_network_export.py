@@ -78,6 +78,10 @@ ODD = [
     "input float32 2 3 4 5; tanh; bias",
     "input uint8 2 1 1; bias; conv 1 2 1 1 valid 1.0; dense 3 1.0",
     "input uint8 7 3 2; bias; conv 2 5 1 1 valid 1.0; bias",
+    # Windows narrower than the stride, which may need padding or not.
+    "input uint8 1 2 1; max_pool 1 1 2 same; dense 3 1.0",
+    "input uint8 5 4 2; max_pool 2 1 3 same; conv 3 1 1 2 same 1.0; bias",
+    "input uint8 7 8 3; avg_pool 3 2 4 same; conv 2 1 2 3 same 1.0; dense 2 1.0",
 ]
 
 
