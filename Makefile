@@ -20,7 +20,7 @@ GPU_OUT ?= build/gpu_results
 
 BIN := .venv/bin
 DEPS := .venv/.installed
-EXTRAS := tensorflow,onnx,native,dev,cluster,sweep,compare,illuminate,inspect
+EXTRAS := tensorflow,onnx,hub,native,dev,cluster,sweep,compare,illuminate,inspect
 PEERS := build/peers
 CORES := $(shell nproc)
 # Processes of 1 to 3 GB each; more than cores, since many tests wait for clusters, browsers, disks and clocks.

@@ -10,6 +10,7 @@ The functions that scripts need are here, and each is loaded when it is first us
     Patience       a callback that finishes a run whose metric has not risen for some generations
     load_config    loads a configuration from a file or preset
     make_config    makes a configuration from tables
+    pull           downloads a run from the Hugging Face Hub
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
 The environments are registered with Gymnasium, too: gymnasium.make("neuroevo/Frostbite-v5") and make_vec().
@@ -32,6 +33,7 @@ from neuroevo.system.imports import once_imported
 if TYPE_CHECKING:
     from neuroevo.algorithms.ask_tell import AskTell
     from neuroevo.analysis.evaluation import evaluate_run as evaluate
+    from neuroevo.analysis.hub import pull
     from neuroevo.analysis.run import Run as open_run
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
@@ -52,6 +54,7 @@ __all__ = [
     "make_config",
     "make_vec",
     "open_run",
+    "pull",
     "train",
 ]
 
@@ -67,6 +70,7 @@ _PLACES = {
     "make_config": ("config.load", "make_config"),
     "make_vec": ("envs.vector", "make_vec"),
     "open_run": ("analysis.run", "Run"),
+    "pull": ("analysis.hub", "pull"),
     "train": ("analysis.run", "train"),
 }
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from neuroevo.analysis.curves import XAxis
     from neuroevo.analysis.exported_network import Exported
+    from neuroevo.analysis.hub import Pushed
     from neuroevo.analysis.policy import Policy
     from neuroevo.analysis.rendering import Rendered
     from neuroevo.analysis.web_page import Page
@@ -200,6 +201,24 @@ class Run(RunReader):
         network, out = self._network(generation), Path(path)
         write(network, out, format or format_of(out), force=True)
         return network
+
+    def push(self, repo: str, *, private: bool = False) -> Pushed:
+        """Upload the run to the Hugging Face Hub, as `neuroevo push` does, with a model card and a video.
+
+        Args:
+            repo: The repository, such as "user/pong", which is made if there is none.
+            private: Whether a new repository is private.
+
+        Returns:
+            The repository's address, and why there is no video where there is none.
+
+        Raises:
+            UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses or
+                cannot be reached.
+        """
+        from neuroevo.analysis.hub import push
+
+        return push(self, repo, private=private)
 
     def _network(self, generation: int | None) -> Exported:
         from neuroevo.analysis.exported_network import elite_network

@@ -19,6 +19,7 @@ from neuroevo.cli import (
     config,
     evaluate,
     export,
+    hub,
     info,
     inspect,
     plot,
@@ -37,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, plot, inspect, sweep, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, plot, inspect, hub, sweep, cluster, config, info, bench):
     commands.register(app)
 show_whole_summaries(app)
 

@@ -224,6 +224,23 @@ class Database:
         if found != "ok":
             raise self.damaged(" ".join(found.split())[:200])
 
+    def copy(self, file: Path) -> None:
+        """Copy the database as it is at one moment to a new file, also while another process writes.
+
+        Raises:
+            DamagedError: The database is damaged.
+            DiskError: The file cannot be written.
+        """
+        copy = sqlite3.connect(file, isolation_level=None)
+        try:
+            with self.told():
+                self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error as error:
+            raise DiskError(f"cannot write {file}: {error}") from error
+        finally:
+            copy.close()
+
     def add_array(self, array: np.ndarray, state: int | None = None) -> int:
         """Store an array; return the number of its row.
 

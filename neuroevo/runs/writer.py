@@ -256,7 +256,7 @@ def new_database(folder: Path, fill: Callable[[Database], None], source: Path | 
     try:
         if source is not None:
             with Database(source) as old:
-                _copy(old, aside)
+                old.copy(aside)
         with Database(aside, "rwc" if source is None else "rw") as database:
             # The file is not in use before it is complete: a killed process leaves nothing to roll back.
             database.execute("PRAGMA journal_mode = MEMORY")
@@ -274,18 +274,6 @@ def new_database(folder: Path, fill: Callable[[Database], None], source: Path | 
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
-
-
-def _copy(old: Database, file: Path) -> None:
-    copy = sqlite3.connect(file, isolation_level=None)
-    try:
-        with old.told():
-            old._connection.backup(copy)
-        copy.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.Error as error:
-        raise DiskError(f"cannot write {file}: {error}") from error
-    finally:
-        copy.close()
 
 
 def last_session(database: Database) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ NEEDS = {
     "brax": ("accelerated", lambda folder: neuroevo.make_config(BRAX)),
     "mujoco_playground": ("playground", lambda folder: _train(folder, ("env.name", "playground:CheetahRun"))),
     "onnx": ("onnx", lambda folder: FORMATS["onnx"].save(None, folder / "elite.onnx")),
+    "huggingface_hub": ("hub", lambda folder: neuroevo.pull("me/run", folder / "run")),
     "ray": ("cluster", lambda folder: _train(folder, ("cluster.address", "local"))),
     "evosax": ("compare", lambda folder: _train(folder, ("algorithm.name", "evosax:SimpleES"))),
     "ribs": ("illuminate", lambda folder: _train(folder, ("algorithm.name", "ribs"))),

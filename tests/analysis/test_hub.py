@@ -1,0 +1,139 @@
+"""`neuroevo push` and `pull`, by the library of the Hugging Face Hub, with a Hub of this machine."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import neuroevo
+from neuroevo.analysis.hub import model_card
+from tests.support.local_hub import TOKEN, local_hub
+
+OWN = """
+import gymnasium
+
+
+def layers(shape, outputs):
+    return ["dense 3", "tanh", f"dense {outputs}"]
+
+
+class Still(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, seed=None, options=None):
+        return self.observation_space.low, {}
+
+    def step(self, action):
+        return self.observation_space.low, float(action), True, False, {}
+"""
+
+
+@pytest.fixture(scope="module")
+def hub():
+    with local_hub() as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of Atari."""
+    return neuroevo.train(
+        "smoke", {"training.generations": 1, "training.test_episodes": 2}, out=tmp_path_factory.mktemp("hub") / "run"
+    )
+
+
+def command(hub, folder, *arguments, **variables):
+    environment = {"HF_ENDPOINT": hub.address, "HF_TOKEN": TOKEN, "HF_HOME": str(folder / "hf"), **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "neuroevo", *map(str, arguments)],
+        cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True,
+    )  # fmt: skip
+
+
+def refused(*arguments, **variables):
+    """The message of a command that is refused."""
+    done = command(*arguments, **variables)
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_run_is_pushed_pulled_and_continued(hub, trained, tmp_path):
+    done = command(hub, tmp_path, "push", trained.path, "me/smoke")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"pushed {trained.path} to {hub.address}/me/smoke\n"
+    files = hub.repositories["me/smoke"]
+    assert {*files} == {"README.md", "config.toml", "elite.mp4", "metrics.csv", "run.db"}
+    assert len(files["elite.mp4"]) > 1000 and "me/smoke" not in hub.private
+
+    done = command(hub, tmp_path, "pull", "me/smoke")
+    assert done.stdout == "pulled me/smoke to runs/smoke; next: neuroevo evaluate runs/smoke\n", done.stderr
+    pulled = neuroevo.open_run(tmp_path / "runs/smoke")
+    assert {path.name: path.read_bytes() for path in pulled.path.iterdir()} == files
+    assert pulled.rows() == trained.rows() and pulled.elite() == trained.elite()
+    assert pulled.evaluate(3).outcomes.returns.tolist() == trained.evaluate(3).outcomes.returns.tolist()
+
+    copied = shutil.copytree(trained.path, tmp_path / "copied")
+    both = [
+        neuroevo.train("smoke", {"training.generations": 2, "training.test_episodes": 2}, out=path, resume=True)
+        for path in (copied, pulled.path)
+    ]
+    assert both[0].elite() == both[1].elite() and len(both[1].rows()) == 2
+
+    # What is there is replaced, and the rest of the repository stays.
+    hub.repositories["me/smoke"] |= {"elite.html": b"of another run", "LICENSE": b"mine"}
+    assert command(hub, tmp_path, "push", pulled.path, "me/smoke").returncode == 0
+    assert {*hub.repositories["me/smoke"]} == {*files, "LICENSE"} - {"elite.html"}
+    assert hub.messages == ["Upload generation 0", "Upload generation 1"]
+
+
+def test_a_card_has_what_the_hub_reads(trained):
+    _, data, text = model_card(trained, "me/smoke").split("---\n", 2)
+    data, last = yaml.safe_load(data), trained.rows()[-1]
+    assert (data["library_name"], data["pipeline_tag"]) == ("neuroevo", "reinforcement-learning")
+    (model,) = data["model-index"]
+    (result,) = model["results"]
+    assert (model["name"], result["dataset"]["name"]) == ("smoke", "frostbite")
+    (metric,) = result["metrics"]
+    assert metric["type"] == "mean_reward"
+    assert metric["value"] == f"{last['test_mean']:.2f} +/- {last['test_standard_error']:.2f}"
+    assert "1,008,450 weights" in text and "neuroevo pull me/smoke --out smoke\n" in text
+
+
+def test_private_runs_of_code_of_ones_own_without_screens(hub, tmp_path, monkeypatch):
+    (tmp_path / "still.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    tables = {
+        "env": {"name": "gymnasium:still:Still"},
+        "network": {"name": "still:layers"},
+        "algorithm": {"name": "random_search", "population": 2},
+        "training": {"generations": 1, "validation_episodes": 1, "test_episodes": 0},
+    }
+    run = neuroevo.train(tables, out=tmp_path / "run")
+    done = command(hub, tmp_path, "push", run.path, "still", "--private")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("no video: ") and "render_mode" in done.stdout
+    files = hub.repositories["me/still"]
+    assert hub.private == {"me/still"} and files["own/still.py"].decode() == OWN
+    assert "not tested" in files["README.md"].decode() and "model-index" not in files["README.md"].decode()
+    assert command(hub, tmp_path, "pull", "me/still", "--out", "pulled").returncode == 0
+    assert "--trust" in refused(hub, tmp_path, "evaluate", "pulled")
+    assert command(hub, tmp_path, "evaluate", "pulled", "--trust", "--episodes", 2).returncode == 0
+
+
+def test_what_the_hub_refuses(hub, trained, tmp_path):
+    hub.repositories["me/empty"] = {"README.md": b"nothing"}
+    message = refused(hub, tmp_path, "push", trained.path, "me/other", HF_TOKEN="hf_wrong")
+    assert "cannot push to me/other: " in message and "hf auth login" in message
+    assert "cannot pull me/none: " in refused(hub, tmp_path, "pull", "me/none")
+    assert "cannot pull me/a b: " in refused(hub, tmp_path, "pull", "me/a b")
+    assert "cannot pull me/empty: " in refused(hub, tmp_path, "pull", "me/empty", "--revision", "older")
+    assert "me/empty does not hold a run: expected run.db" in refused(hub, tmp_path, "pull", "me/empty")
+    (tmp_path / "taken").mkdir()
+    assert "taken exists" in refused(hub, tmp_path, "pull", "me/empty", "--out", "taken")
+    assert "cannot pull me/empty: " in refused(hub, tmp_path, "pull", "me/empty", HF_ENDPOINT="http://127.0.0.1:9")
+    assert not any((tmp_path / "runs").iterdir())  # nothing half pulled
