@@ -102,7 +102,8 @@ def _preset_files(_: str) -> str:
 
 
 def _networks(_: str) -> str:
-    rows = [f"| {code(name)} | {escaped(_first_line(make))} |" for name, make in NETWORKS.items()]
+    made = {name: _first_line(make).removeprefix("Return ") for name, make in NETWORKS.items()}
+    rows = [f"| {code(name)} | {escaped(what)} |" for name, what in made.items()]
     return "\n".join(["| network | what it is |", "|---|---|", *rows])
 
 

@@ -58,7 +58,7 @@ class AcceleratedEvaluator(Closing):
         devices: int | None = None,
         steps: int = 64,
     ):
-        """Makes the programs, which are compiled when the first episodes are played.
+        """Make the programs, which are compiled when the first episodes are played.
 
         Args:
             simulator: What is played.
@@ -119,7 +119,7 @@ class AcceleratedEvaluator(Closing):
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
-        """The outcomes of a batch; see the Evaluator protocol."""
+        """Return the outcomes of a batch; see the Evaluator protocol."""
         end = time.perf_counter() + seconds
         while batch.left and time.perf_counter() < end:
             self.advance(batch)
@@ -136,7 +136,7 @@ class AcceleratedEvaluator(Closing):
                 self._group = None
 
     def look(self, what: Callable[[Any], Any]) -> Look:
-        """What there is to see of the lanes, and of the episodes that began last; see Lanes.look."""
+        """Return the state of the lanes and of the newest episodes; see Lanes.look."""
         return self._programs.look(what)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
@@ -154,7 +154,7 @@ class AcceleratedEvaluator(Closing):
         self._group = None
 
     def _next_group(self, wanted: Batch) -> _Group:
-        """The earlier batches, if they are worth it, or the wanted one and those after it."""
+        """Return the earlier batches, if they fill the lanes, or the wanted one and those after it."""
         place = next(place for place, queued in enumerate(self._queue) if queued.batch is wanted)
         earlier = [self._queue[index] for index in range(place)]
         if sum(len(queued.episodes) for queued in earlier) >= _WORTH_PLAYING * self.lanes:
@@ -199,7 +199,7 @@ class AcceleratedEvaluator(Closing):
         return min(episode.max_steps or self._max_episode_steps, self._max_episode_steps)
 
     def _views(self, episodes: Sequence[Episode | None]) -> tuple[np.ndarray, np.ndarray]:
-        """What episodes' networks subtract and divide by, float32 [F, n] each, or [F, 0]."""
+        """Return what episodes' networks subtract and divide by, float32 [F, n] each, or [F, 0]."""
         if not self._programs.normalized:
             return (np.zeros((len(episodes), 0), np.float32),) * 2
         mean = np.zeros((len(episodes), self.observation_size), np.float32)
@@ -242,7 +242,7 @@ class _Group:
         return sum(queued.batch.left for queued in self.queued)
 
     def take(self, device: int, most: int) -> list[int]:
-        """The numbers of a device's next episodes."""
+        """Return the numbers of a device's next episodes."""
         first = self._next[device]
         own = list(range(first, len(self.episodes), self.devices))[:most]
         self._next[device] = first + len(own) * self.devices
@@ -251,7 +251,7 @@ class _Group:
     def book(
         self, numbers: np.ndarray, steps: np.ndarray, returns: np.ndarray, sums: np.ndarray, failed: np.ndarray
     ) -> None:
-        """Notes episodes that are over in their batches."""
+        """Note finished episodes in their batches."""
         if not len(numbers):
             return
         counts = steps[:, None].astype(np.float64) if sums.shape[1] else np.zeros((len(numbers), 0))

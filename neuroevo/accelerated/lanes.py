@@ -112,7 +112,7 @@ class Lanes:
         self._stocked: np.ndarray = self.in_stock
 
     def stock_up(self, renew: np.ndarray, keys: np.ndarray, stock: Stock) -> None:
-        """Resets simulators for new episodes.
+        """Reset simulators for new episodes.
 
         Args:
             renew: Which devices get a new stock, bool [devices]; the others must have nothing to take.
@@ -152,7 +152,7 @@ class Lanes:
         )
 
     def look(self, what: Callable[[Any], Any]) -> Look:
-        """Takes something of all states to the host.
+        """Copy an attribute of all states to the host.
 
         Args:
             what: The part of a simulator's state.

@@ -99,7 +99,7 @@ class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
 
 
 def _unobserved(model: mujoco.MjModel) -> int:
-    """How many positions say where the robot is along the ground, as Gymnasium's tasks leave them out."""
+    """Return the number of positions along the ground, which Gymnasium's tasks leave out of observations."""
     if model.njnt and model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE:
         return 2
     joints = zip(model.jnt_type, model.jnt_limited, model.jnt_axis, strict=True)

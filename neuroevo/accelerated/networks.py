@@ -34,7 +34,7 @@ def initial_scales(text: str, dimension: int) -> np.ndarray:
 
 
 def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
-    """Makes the function of one network and one observation; jax.vmap makes those of many.
+    """Make the function of one network and one observation; jax.vmap makes those of many.
 
     Args:
         text: The network as text.
@@ -58,7 +58,7 @@ def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
 
 @lru_cache(maxsize=8)  # the same function for the same arguments, so that JAX finds what it has compiled
 def policy(text: str, bins: int) -> Forward:
-    """Makes the function of the action of one network and one observation.
+    """Make the function of the action of one network and one observation.
 
     Args:
         text: The network as text, without vbn layers.

@@ -45,7 +45,7 @@ _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 
 
 def noise(seeds: jax.Array, dimension: int) -> jax.Array:
-    """The noise of positions 0 to D - 1.
+    """Return the noise of positions 0 to D - 1.
 
     Three programs one after another: in a single one XLA computes the words and the logarithms, which weights share,
     for each weight anew.
@@ -84,7 +84,7 @@ def _added(thetas: jax.Array, values: jax.Array, scales: jax.Array) -> jax.Array
 
 
 def initial(seeds: object, scales: jax.Array) -> jax.Array:
-    """Initial weights.
+    """Return initial weights.
 
     Args:
         seeds: [K], in [0, 2**64).
@@ -114,7 +114,7 @@ def perturbed(thetas: jax.Array, seeds: object, scales: object) -> jax.Array:
 
 
 def fma(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
-    """One rounding of a * b + c, all float32. Under enable_x64."""
+    """Return a * b + c, all float32, with one rounding. Call it under enable_x64."""
     product = a.astype(jnp.float64) * b.astype(jnp.float64)  # exact
     addend = c.astype(jnp.float64)
     total = product + addend

@@ -57,7 +57,7 @@ def watch(
 
 
 def page(simulator: BraxSimulator, frames: Sequence[Any]) -> str:
-    """A page of HTML that shows a robot, by Brax's viewer, which the page loads from the Internet.
+    """Return an HTML page that shows a robot in Brax's viewer, which the page loads from the Internet.
 
     Args:
         simulator: Of the robot.

@@ -27,7 +27,7 @@ _MOST_IDLE = 16  # the program returns for new episodes when one lane in so many
 
 
 def stock_up(simulator: Simulator, state: State, renew: jax.Array, keys: jax.Array, others: Stock) -> State:
-    """Resets simulators for new episodes of one device.
+    """Reset simulators for new episodes of one device.
 
     Args:
         simulator: What is played.
@@ -46,7 +46,7 @@ def stock_up(simulator: Simulator, state: State, renew: jax.Array, keys: jax.Arr
 def run(
     simulator: Simulator, forward: Forward, state: State, more: jax.Array, steps: jax.Array
 ) -> tuple[State, Ended, jax.Array]:
-    """The loop of one device.
+    """Make the loop of one device.
 
     Args:
         simulator: What is played.
@@ -114,7 +114,7 @@ def _begin(stocked: jax.Array, state: State) -> State:
 
 
 def _run_half(step: Callable[[Carry], Carry], half: int, steps: jax.Array, carry: Carry) -> Carry:
-    """The loop over the first lanes, to which those with episodes move; nothing begins any more.
+    """Make the loop over the first lanes, to which those with episodes move; no episode starts any more.
 
     Args:
         step: Of as many lanes as there are.
@@ -141,7 +141,7 @@ def _run_half(step: Callable[[Carry], Carry], half: int, steps: jax.Array, carry
 
 
 def _stepped(simulator: Simulator, forward: Forward, carry: Carry) -> Carry:
-    """One step of all lanes, and what has come of the episodes that it ended."""
+    """Step all lanes; record the outcomes of the episodes that end."""
     state, over = _step(simulator, forward, carry.state)
     playing = jnp.sum(~state.idle, dtype=jnp.int32)
     work = carry.work + jnp.array([playing, len(over)], jnp.int32)
@@ -150,7 +150,7 @@ def _stepped(simulator: Simulator, forward: Forward, carry: Carry) -> Carry:
 
 
 def _step(simulator: Simulator, forward: Forward, state: State) -> tuple[State, jax.Array]:
-    """Every lane decides and steps; also says which episodes are over, bool [L]."""
+    """Choose an action and step in every lane; also return which episodes ended, bool [L]."""
     playing, score = state.playing, state.score
     alive = ~state.idle
     observations = simulator.observation(playing.simulation)
@@ -176,7 +176,7 @@ def _step(simulator: Simulator, forward: Forward, state: State) -> tuple[State, 
 
 
 def _end(state: State, ended: Ended, over: jax.Array) -> tuple[State, Ended]:
-    """Notes what has come of episodes that are over, and leaves their lanes idle."""
+    """Note the outcomes of finished episodes, and leave their lanes idle."""
     place = jnp.where(over, ended.number[0] + jnp.cumsum(over) - 1, len(ended.episode))
 
     def noted(values: jax.Array, new: jax.Array) -> jax.Array:
@@ -189,7 +189,7 @@ def _end(state: State, ended: Ended, over: jax.Array) -> tuple[State, Ended]:
 
 
 def _add(sums: jax.Array, values: jax.Array) -> jax.Array:
-    """Adds to pairs of a sum and what its rounding left out."""
+    """Add to pairs of a sum and its rounding error."""
     total, rest = sums[..., 0], sums[..., 1]
     value = values + rest
     after = total + value
@@ -197,5 +197,5 @@ def _add(sums: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def _wide(mask: jax.Array, like: jax.Array) -> jax.Array:
-    """A mask [K] with as many dimensions as an array [K, ...]."""
+    """Return a mask [K] with as many dimensions as an array [K, ...]."""
     return mask.reshape(mask.shape + (1,) * (like.ndim - 1))

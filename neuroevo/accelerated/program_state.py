@@ -139,7 +139,7 @@ def first_state(simulation: Any, dimension: int, lanes: int, stock: int, devices
 
 
 def no_score(count: int, numbers: int) -> Score:
-    """Of episodes that have not begun; see first_state()."""
+    """Return the scores of episodes that have not started; see first_state()."""
     return Score(
         jnp.zeros(count, jnp.int32),
         jnp.zeros((count, 2), jnp.float32),

@@ -40,7 +40,7 @@ class GenomeRows(ABC):
         self._most_kept = max(1, int(_KEPT_BYTES / (4 * dimension)))
 
     def rows(self, genomes: Sequence[Genome | None]) -> Any:
-        """The weights of genomes.
+        """Return the weights of genomes.
 
         Args:
             genomes: [K]; a program of JAX's is compiled anew for each K. None: any weights.
@@ -67,18 +67,18 @@ class GenomeRows(ABC):
         places: np.ndarray,
         last: Sequence[tuple[int, float] | None],
     ) -> Any:
-        """Initial weights where there is a seed, else those at a place among the origins; and then a mutation."""
+        """Return initial weights where there is a seed, else those at a place among the origins, after a mutation."""
 
     @abstractmethod
     def _initial(self, seed: int) -> Any:
-        """Initial weights, [D]."""
+        """Return initial weights, [D]."""
 
     @abstractmethod
     def _mutated(self, row: Any, seed: int, scale: float) -> Any:
-        """A row [D] after a mutation."""
+        """Return a row [D] after a mutation."""
 
     def _row(self, genome: Genome) -> Any:
-        """The weights of one, by way of its nearest ancestor that is kept."""
+        """Return a genome's weights, computed from its nearest ancestor that is kept."""
         mutations = []
         for ancestor in genome.line():
             if ancestor in self._kept or ancestor.mutation is None:

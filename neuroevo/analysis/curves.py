@@ -57,7 +57,7 @@ class Curve:
     scores: np.ndarray
 
     def at(self, x: np.ndarray) -> np.ndarray:
-        """Evaluates the function.
+        """Evaluate the function.
 
         Args:
             x: Where, float64 [Q], none before the first of the curve's own.
@@ -69,7 +69,7 @@ class Curve:
 
 
 def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
-    """Makes the curve of a run.
+    """Make the curve of a run.
 
     Args:
         rows: Of its metrics, in order.
@@ -114,13 +114,13 @@ class Band:
     together: int
 
     def part(self, first: int, last: int) -> Band:
-        """The points [first, last)."""
+        """Return the points [first, last)."""
         part = slice(first, last)
         return Band(self.x[part], self.mean[part], self.low[part], self.high[part], self.together)
 
 
 def band(curves: Sequence[Curve]) -> Band:
-    """Computes the mean and confidence interval over curves.
+    """Compute the mean and confidence interval over curves.
 
     Args:
         curves: One curve per run, each with at least one point.
@@ -192,7 +192,7 @@ def draw(groups: Sequence[Group], x: XAxis, y: str) -> Figure:
 
 
 def finish(panel: Axes, x: XAxis, y: str, scores: Sequence[np.ndarray]) -> None:
-    """Gives a panel its axes and its legend.
+    """Set the axes and the legend of a panel.
 
     Args:
         panel: The panel, with its lines.
@@ -243,7 +243,7 @@ def _draw_group(panel: Axes, group: Group, index: int) -> None:
 
 
 def figure_files(figure: Figure, name: str = "curves") -> dict[str, bytes]:
-    """Renders the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
+    """Render the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
 
     Args:
         figure: The figure, such as draw() returned.
@@ -256,7 +256,7 @@ def figure_files(figure: Figure, name: str = "curves") -> dict[str, bytes]:
 
 
 def figure_bytes(figure: Figure, kind: str) -> bytes:
-    """Renders a figure, the same one to the same bytes.
+    """Render a figure; the same figure gives the same bytes.
 
     Args:
         figure: The figure.

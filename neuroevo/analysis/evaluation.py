@@ -65,7 +65,7 @@ class Evaluation:
         return f"Evaluation({summary.n} episodes, mean return {summary.mean:,.1f}{error}, {self.steps:,} steps)"
 
     def row(self) -> dict[str, Any]:
-        """Returns everything as plain values, including the return, steps and seed of every episode.
+        """Return everything as plain values, including the return, steps and seed of every episode.
 
         Raises:
             SimulationError: All episodes failed.
@@ -95,7 +95,7 @@ class Evaluation:
         }
 
     def lines(self) -> list[str]:
-        """Returns the summary as lines of text for people, without the individual episodes.
+        """Return the summary as lines of text for people, without the individual episodes.
 
         Raises:
             SimulationError: All episodes failed.
@@ -123,7 +123,7 @@ class Evaluation:
 
 
 def episode_seeds(episodes: int, seed: int | None = None) -> list[int]:
-    """Returns the seeds of an evaluation's episodes.
+    """Return the seeds of an evaluation's episodes.
 
     Args:
         episodes: Number of seeds.

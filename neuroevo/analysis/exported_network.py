@@ -100,7 +100,7 @@ def elite_network(config: Config, elite: Elite, generation: int, reference_batch
 
 
 def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
-    """Of an environment whose simulator runs on the accelerator: there all actions lie in [-1, 1]."""
+    """Return the network for a simulator on the accelerator, where all actions lie in [-1, 1]."""
     from neuroevo.accelerated.start import make_evaluator
 
     with make_evaluator(config.environment, config.network) as evaluator:
@@ -121,7 +121,7 @@ def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
 
 
 def how_to_act(network: Exported) -> str:
-    """Describes how to turn the exported network's outputs into an action.
+    """Describe how to turn the exported network's outputs into an action.
 
     Returns:
         A clause with this network's sizes, bounds and bins, such as "its output is float32 [K, 18]; ...".
@@ -158,6 +158,6 @@ _MEMORY = (
 
 
 def _numbers(each: np.ndarray) -> str:
-    """Writes float32 [A] so that the same numbers can be read back; one number where all are equal."""
+    """Write float32 [A] so that the same numbers can be read back; one number where all are equal."""
     texts = [str(number) for number in each]
     return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"

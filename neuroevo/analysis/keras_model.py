@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_keras(network: Exported) -> keras.Model:
-    """Builds the network as a Keras model of built-in layers; imports TensorFlow.
+    """Build the network as a Keras model of built-in layers; imports TensorFlow.
 
     Raises:
         UserError: The network has a graph layer, or vbn layers whose statistics are not known.
@@ -64,7 +64,7 @@ def to_keras(network: Exported) -> keras.Model:
 
 
 def _normalized(x: keras.KerasTensor, normalizer: Normalizer) -> keras.KerasTensor:
-    """Adds layers that compute (x - mean) / std, clipped to [-CLIP, CLIP], in float64.
+    """Add layers that compute (x - mean) / std, clipped to [-CLIP, CLIP], in float64.
 
     Keras's own Normalization keeps mean and variance in float32. The clipping is a hard tanh between two scalings.
     """
@@ -114,7 +114,7 @@ def _keras_layer(layer: Layer, shape: tuple[int | None, ...]) -> keras.Layer:
 def _recurrent(
     layer: Layer, made: keras.Layer, x: keras.KerasTensor, states: dict[str, Any], after: dict[str, Any]
 ) -> keras.KerasTensor:
-    """Adds an lstm layer, whose h and c are inputs and outputs of the model."""
+    """Add an lstm layer, whose h and c are inputs and outputs of the model."""
     import keras
 
     units = made.units
@@ -131,7 +131,7 @@ def _recurrent(
 
 
 def _gelu(name: str, x: keras.KerasTensor) -> keras.KerasTensor:
-    """Adds gelu in its form with tanh, for which Keras has no layer: x * sigmoid(1.5958 x + 0.0714 x^3)."""
+    """Add gelu in its form with tanh, for which Keras has no layer: x * sigmoid(1.5958 x + 0.0714 x^3)."""
     import keras
 
     cube = keras.layers.Multiply(name=f"{name}_cube")([x, x, x])

@@ -50,7 +50,7 @@ from neuroevo.system.files import written_aside
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:
-    """Returns the network as named arrays, which the module's docstring lists; texts are arrays of no dimensions.
+    """Return the network as named arrays, which the module's docstring lists; texts are arrays of no dimensions.
 
     Raises:
         UserError: The network has vbn layers whose statistics are not known.

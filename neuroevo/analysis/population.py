@@ -51,7 +51,7 @@ class Population:
 
 
 def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:
-    """Reads a generation's members and their fitness.
+    """Read a generation's members and their fitness.
 
     Args:
         reader: The run.
@@ -90,7 +90,7 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
 
 
 def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | None:
-    """What run.db has of a generation; None where it has nothing, or has centers whose weights are not known."""
+    """Return what run.db has of a generation; None if it has nothing, or centers whose weights are not stored."""
     found = MembersReader(reader.path)
     members = found.find(generation, behaviors)
     if members is None:
@@ -107,7 +107,7 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
 
 
 def _behaviors(reader: RunReader, population: Population, state: TrainState, behavior: Behavior) -> np.ndarray:
-    """The members' behaviors [N, B], from the same episodes as in the run. UserError: they are not the same here."""
+    """Return the members' behaviors [N, B] in the run's episodes. UserError: the episodes differ on this machine."""
     config, generation = reader.config, population.generation
     if config.environment.accelerated:
         raise UserError(f"behaviors of {config.env.name} are not recorded, expected an environment on the CPU")

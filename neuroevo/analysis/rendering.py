@@ -55,7 +55,7 @@ class Rendered:
 
 
 def choose_players(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Player]]:
-    """A finished generation, and its elite and the best others of it by fitness.
+    """Return a finished generation, its elite, and its other members with the highest fitness.
 
     Args:
         reader: The run.
@@ -143,7 +143,7 @@ def render(
 
 
 def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
-    """What there is to see. UserError: there is nothing, or no graphics library that draws it."""
+    """Return the views. UserError: the environment has no screens, or no graphics library draws them."""
     if pool.render_shape:
         return Screens(pool, scale, config.environment.frames_per_s)
     model = config.environment.robot_model
@@ -153,7 +153,7 @@ def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
 
 
 def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarray | None) -> Replay:
-    """Of an environment with screens, if its family can have some. UserError: this one cannot, and what it says."""
+    """Make the players' environment with screens. UserError: it cannot be made with screens."""
     rendered = config.environment.rendered()
     genomes = [player.genome for player in players]
     try:

@@ -95,7 +95,7 @@ class Replay:
         return self.population.read(self.rows)
 
     def _rows_of(self, genomes: Sequence[Genome], held: Sequence[Genome]) -> np.ndarray:
-        """The row of each genome, int64 [M]: one of those held, or one behind them that this makes a member."""
+        """Return the row of each genome, int64 [M]: a held one, or one after these that becomes a member."""
         rows = []
         for slot, genome in enumerate(genomes):
             if genome.kind.materialized or genome.mutation is None or genome.parent is None:
@@ -107,7 +107,7 @@ class Replay:
         return np.array(rows, np.int64)
 
     def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
-        """One episode of everyone at once, each from the same seed.
+        """Play one episode of all genomes in parallel, each from the same seed.
 
         Args:
             seed: Of the episode.

@@ -88,7 +88,7 @@ class Run(RunReader):
         captions: bool = True,
         on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
     ) -> Rendered | Page:
-        """Makes a video of an elite at play, as `neuroevo render` does; of a run on Brax a page for a browser.
+        """Make a video of an elite at play, as `neuroevo render` does; of a run on Brax a page for a browser.
 
         Args:
             path: The file to write, or to replace: FILE.mp4 or FILE.gif; of a run on Brax FILE.html.
@@ -244,7 +244,7 @@ class Run(RunReader):
         return plot([self], x, column)
 
     def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:
-        """The members of a generation, their parents and their fitness, and if asked for their behaviors.
+        """Return the members of a generation with their parents, fitness and, on request, behaviors.
 
         Args:
             generation: Which; None: the last finished one.
@@ -262,7 +262,7 @@ class Run(RunReader):
         return f"Run({str(self.path)!r}: {self._summary()})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the summary and the last generations."""
+        """Return what a notebook shows: the summary and the last generations."""
         shown = ("generation", "fitness_mean", "fitness_max", "validation_mean", "test_mean", "steps_total")
         lines = [f"<b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}", "<table>"]
         lines.append("<tr>" + "".join(f"<th>{name}</th>" for name in shown) + "</tr>")

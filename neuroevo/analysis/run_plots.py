@@ -60,7 +60,7 @@ def plot(runs: Sequence[RunReader], x: XAxis = "frames", column: str | None = No
 
 
 def grouped(runs: Sequence[RunReader]) -> dict[tuple[str, str], list[RunReader]]:
-    """Puts runs together that differ by their seed alone.
+    """Group runs that differ by their seed alone.
 
     Args:
         runs: The runs.
@@ -97,7 +97,7 @@ def grouped(runs: Sequence[RunReader]) -> dict[tuple[str, str], list[RunReader]]
 
 
 def _option_differs(key: str, flat: Mapping[Path, Mapping[str, Any]]) -> bool:
-    """Whether an option of one environment is not the same in all runs of it."""
+    """Return whether an option of an environment differs between its runs."""
     if not key.startswith("env.") or key == "env.name":
         return False
     having = [keys for keys in flat.values() if key in keys]

@@ -84,7 +84,7 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
 
 
 def _alike(here: Environment, there: Environment) -> int | None:
-    """How many of the first numbers of both observations mean the same; None: all, if there are as many of them.
+    """Return how many leading numbers of both observations mean the same; None means all of equally many.
 
     Of a robot of the user's own the user knows whether they do.
     """

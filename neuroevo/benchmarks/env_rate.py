@@ -71,7 +71,7 @@ def env(
     with ThreadPoolExecutor(len(lanes)) as executor:
 
         def play(duration: float) -> float:
-            """Steps all lanes for `duration` seconds and returns the steps per second."""
+            """Step all lanes for `duration` seconds; return the steps per second."""
             began = time.perf_counter()
             end.assign(time.time() + duration)
             try:
@@ -97,7 +97,7 @@ def env(
 
 
 def make_pool(env: EnvSpec, slots: int) -> OpEnvPool:
-    """Makes environments.
+    """Make environments.
 
     Args:
         env: What they are made of.

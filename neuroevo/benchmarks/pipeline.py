@@ -88,7 +88,7 @@ def pipeline(
 
 
 def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
-    """Computes what lanes and GPU did during an interval of a trace.
+    """Compute what lanes and GPU did during an interval of a trace.
 
     Args:
         spans: The trace.

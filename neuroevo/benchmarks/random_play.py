@@ -14,7 +14,7 @@ from neuroevo.rollout.tensorflow.ops import load_ops
 def random_play(
     dtype: str, shape: tuple[int, ...], num_actions: int, bounds: tuple[tuple[float, ...], tuple[float, ...]] | None
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Makes a graph that steps slots with random actions and resets those whose episode is over.
+    """Make a graph that steps slots with random actions and resets those whose episode is over.
 
     Args:
         dtype: Name of the observations' dtype.

@@ -216,7 +216,7 @@ def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOp
 
 
 def outside(processor: float, busy: float, steps: int) -> dict[str, float | None]:
-    """Computes the processor time that is spent outside environments and networks.
+    """Compute the processor time that is spent outside environments and networks.
 
     The result is right only if no other program uses the cores: a thread that waits for a core counts as busy.
 
@@ -236,6 +236,6 @@ def outside(processor: float, busy: float, steps: int) -> dict[str, float | None
 
 
 def resident_mb() -> float:
-    """Returns the resident memory of this process, in 10^6 bytes."""
+    """Return the resident memory of this process, in 10^6 bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * 4096 / 1e6, 1)

@@ -59,7 +59,7 @@ def _options(
 
 
 def main() -> None:
-    """Runs the command line in sys.argv; the entry point of the console script."""
+    """Run the command line in sys.argv; the entry point of the console script."""
     os.environ.update(safe_variables())
     be_lean()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":

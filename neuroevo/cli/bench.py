@@ -29,7 +29,7 @@ Seed = Annotated[int, typer.Option(min=0, help="Seed of the genomes and episodes
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command and its subcommands to the application."""
+    """Add the command and its subcommands to the application."""
     group = typer.Typer(help="Measure speed.", no_args_is_help=True, rich_markup_mode=None)
     group.command("rollout")(rollout)
     group.command("env")(env)

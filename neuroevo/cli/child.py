@@ -17,7 +17,7 @@ from neuroevo.system.processes import end_with
 
 
 def run(arguments: list[str]) -> None:
-    """Runs a command line of neuroevo as a child.
+    """Run a command line of neuroevo as a child.
 
     Args:
         arguments: The parent's process id, then the arguments of the command.

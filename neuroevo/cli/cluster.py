@@ -13,7 +13,7 @@ commands = typer.Typer(help="Machines of a Ray cluster that play episodes togeth
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands to the application."""
+    """Add the commands to the application."""
     app.add_typer(commands, name="cluster")
 
 

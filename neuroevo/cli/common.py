@@ -40,7 +40,7 @@ Overrides = Annotated[
 
 
 def finite(value: float | None) -> float | None:
-    """Checks the value of an option that takes a number; for use as the option's callback.
+    """Check the value of an option that takes a number; for use as the option's callback.
 
     Args:
         value: The number, or None if the option is not given.
@@ -70,7 +70,7 @@ class HungUp(Terminated):
 
 @contextmanager
 def reported_errors(debug: bool = False) -> Iterator[None]:
-    """Turns an exception in the block into one clear message on standard error and an exit code.
+    """Turn an exception in the block into one clear message on standard error and an exit code.
 
     If the reader of standard output has closed it, the command ends without a message.
 
@@ -102,7 +102,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
 
 
 def _outcome(error: BaseException, debug: bool) -> tuple[int, str]:
-    """Returns the exit code and the message of an error."""
+    """Return the exit code and the message of an error."""
     if isinstance(error, Terminated):
         return 128 + error.number, f"{error.word}{error}"
     if isinstance(error, KeyboardInterrupt):
@@ -118,7 +118,7 @@ def _outcome(error: BaseException, debug: bool) -> tuple[int, str]:
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """Finds the interrupt that caused an error: Python turns one that comes in a class body into a RuntimeError."""
+    """Find the interrupt that caused an error: Python turns one in a class body into a RuntimeError."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__
@@ -127,7 +127,7 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Makes SIGTERM raise Terminated and SIGHUP raise HungUp during the block.
+    """Make SIGTERM raise Terminated and SIGHUP raise HungUp during the block.
 
     It must be entered in the main thread, where the exceptions are raised. SIGHUP stays ignored if it is ignored, as
     under nohup. Where a library makes a plain KeyboardInterrupt of them, as Ray does, they are raised after all.
@@ -171,7 +171,7 @@ def show_whole_summaries(app: typer.Typer) -> None:
 
 
 def print_section(title: str, values: dict[str, Any]) -> None:
-    """Prints values as indented lines under a title.
+    """Print values as indented lines under a title.
 
     Args:
         title: The first line, without its colon.

@@ -12,7 +12,7 @@ from neuroevo.cli.replays import Force, Generation, RunPath
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(export)
 
 

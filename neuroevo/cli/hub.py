@@ -14,7 +14,7 @@ Repository = Annotated[str, typer.Argument(metavar="USER/NAME", help="A reposito
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands to the application."""
+    """Add the commands to the application."""
     app.command()(push)
     app.command()(pull)
 

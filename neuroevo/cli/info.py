@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(info)
 
 
 def devices(gpu: Gpu) -> str:
-    """Describes what `device = "auto"` chooses on this machine, and why.
+    """Describe what `device = "auto"` chooses on this machine, and why.
 
     Args:
         gpu: The machine's GPU, as native.library.gpu() describes it.

@@ -13,7 +13,7 @@ from neuroevo.core.errors import UserError
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(inspect)
 
 

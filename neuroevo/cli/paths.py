@@ -8,7 +8,7 @@ import typer
 
 
 def folder(text: str) -> Path:
-    """Parses an option that names a folder.
+    """Parse an option that names a folder.
 
     Args:
         text: The option's value.

@@ -17,7 +17,7 @@ _KINDS = ("png", "pdf", "svg")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(plot)
 
 

@@ -22,7 +22,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace what is already th
 
 @contextmanager
 def progress_bar(episodes: int) -> Iterator[Callable[[int, str], None]]:
-    """Shows a progress bar during the block.
+    """Show a progress bar during the block.
 
     The bar is on standard error, so that standard output holds results only. Without a terminal there is no bar.
 

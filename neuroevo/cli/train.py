@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command to the application."""
+    """Add the command to the application."""
     app.command()(train)
 
 
@@ -85,7 +85,7 @@ def train(
 def choose_folder(
     config: Path | None, overrides: list[str], out: Path | None, resume: Path | None, trust: bool = False
 ) -> RunFolder:
-    """Makes or opens the folder of the run to train.
+    """Make or opens the folder of the run to train.
 
     Args:
         config: The file or preset of a new run; None to resume one.

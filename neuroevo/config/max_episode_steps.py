@@ -45,7 +45,7 @@ class MaxEpisodeSteps:
         return self.ratio > 1.0
 
     def following(self, max_episode_steps: int, steps: np.ndarray) -> int:
-        """Returns the next generation's cut-off.
+        """Return the next generation's cut-off.
 
         Args:
             max_episode_steps: The cut-off of the generation that is over, in steps.
@@ -62,7 +62,7 @@ class MaxEpisodeSteps:
 
 
 def parse_max_episode_steps(value: object) -> MaxEpisodeSteps:
-    """Parses a cut-off as a configuration has it.
+    """Parse a cut-off as a configuration has it.
 
     Args:
         value: One of the three forms that the module's docstring shows.

@@ -45,7 +45,7 @@ def _of_modules(tables: Mapping[str, Any]) -> list[NamedCode]:
 
 
 def _of_cluster(cluster: Mapping[str, Any]) -> list[NamedCode]:
-    """A cluster that is there already: its machines send pickles, which run whatever they say."""
+    """Return the use of a running cluster, whose machines send pickles, which execute code."""
     address = cluster.get("address", "none")
     if address in _OURS:
         return []

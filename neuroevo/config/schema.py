@@ -75,7 +75,7 @@ class Env:
 
     @classmethod
     def of(cls, environment: Environment) -> Env:
-        """The section that names an environment, which is then not looked for again."""
+        """Return the section of an environment that is resolved already."""
         made = cls(environment.given_name, dict(environment.given))
         object.__setattr__(made, "environment", environment)
         return made
@@ -238,11 +238,11 @@ class Config:
         return self.network.needs_reference or self.algorithm.needs_reference
 
     def on_this_machine(self) -> Config:
-        """The same without a cluster, for what is played once the run is over."""
+        """Return the configuration without a cluster, for playing after the run."""
         return replace(self, cluster=Cluster())
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """The configuration as TOML tables, with every default filled in and nothing that is None."""
+        """Return the configuration as TOML tables, with every default filled in and without None."""
         tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
         if self.cluster == Cluster():
             del tables["cluster"]
@@ -252,7 +252,7 @@ class Config:
         return {name: table for name, table in tables.items() if table}
 
     def origin(self) -> dict[str, dict[str, Any]]:
-        """The part of tables() that results depend on.
+        """Return the part of tables() that results depend on.
 
         It is without budgets, hardware, cluster, checkpoints, logging and options such as workers of gymnasium:
         environments, and has what a file of the environment's holds now in place of the file's path.
@@ -270,7 +270,7 @@ class Config:
         }
 
     def toml(self) -> str:
-        """The configuration as TOML text that loads as the same configuration."""
+        """Return the configuration as TOML text that loads as the same configuration."""
         return tomli_w.dumps(self.tables())
 
 
@@ -288,7 +288,7 @@ SECTIONS = {
 
 
 def _as_json(value: Any) -> Any:
-    """A table's values as JSON can say them: infinities, which ranges may end in, become texts."""
+    """Return a table's values for JSON: infinities, in which ranges may end, become strings."""
     if isinstance(value, Mapping):
         return {key: _as_json(each) for key, each in _plain(value).items()}
     if isinstance(value, list | tuple):

@@ -15,7 +15,7 @@ from neuroevo.system.reading import parse_json, parse_toml, read_text
 
 
 def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> uber2018.Translation:
-    """Reads the tables of a file or preset and applies overrides.
+    """Read the tables of a file or preset and applies overrides.
 
     Args:
         path: A TOML file, a JSON file of the 2018 code (its name ends in .json), or a preset's name.
@@ -35,7 +35,7 @@ def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) ->
 def parse(
     text: str, path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()
 ) -> tuple[uber2018.Translation, list[str]]:
-    """As read(), of what the file holds.
+    """Parse a file's text; otherwise like read().
 
     Args:
         text: That.
@@ -63,7 +63,7 @@ def parse(
 
 
 def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Applies overrides to the tables, in their order.
+    """Apply overrides to the tables, in their order.
 
     Args:
         tables: The configuration's tables, which are changed.
@@ -101,7 +101,7 @@ def name_object(key: str, value: Any) -> Any:
 
 
 def set_key(tables: dict[str, Any], key: str, value: Any, said: str) -> None:
-    """Gives a key of the tables a value.
+    """Set a key of the tables.
 
     Args:
         tables: The configuration's tables, which are changed.
@@ -124,12 +124,12 @@ def set_key(tables: dict[str, Any], key: str, value: Any, said: str) -> None:
 
 
 def key_of(override: str) -> str:
-    """The key of an override SECTION.KEY=VALUE; anything if it does not have this form."""
+    """Return the key of an override SECTION.KEY=VALUE; the result is arbitrary for a malformed one."""
     return override.partition("=")[0].strip()
 
 
 def apply(tables: dict[str, Any], override: str) -> str:
-    """Applies one override to the tables.
+    """Apply one override to the tables.
 
     Args:
         tables: The configuration's tables, which are changed.
@@ -158,7 +158,7 @@ def apply(tables: dict[str, Any], override: str) -> str:
 
 
 def text_of(path: Path | str) -> str:
-    """What a file or preset holds.
+    """Return the text of a file or preset.
 
     Args:
         path: As read() takes it.
@@ -214,11 +214,11 @@ _FOLDER = Path(__file__).with_name("presets")
 
 
 def presets() -> dict[str, Path]:
-    """Returns the file of each preset by its name, sorted by name."""
+    """Return the file of each preset by its name, sorted by name."""
     return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
 
 
 def description(path: Path) -> str:
-    """Returns what a preset is for: the first line of its file, a comment."""
+    """Return the description of a preset: the first line of its file, a comment."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").strip()

@@ -22,7 +22,7 @@ RENAMED = {  # keys of the first versions -> now, by section
 def respell(
     table: Mapping[str, Any], section: str, keys: Mapping[str, Sequence[str]], problems: list[Problem], where: str
 ) -> dict[str, Any]:
-    """The part of a table that a configuration knows.
+    """Return the part of a table whose keys exist.
 
     A misspelt key counts as what was probably meant: one mistake, one problem.
 
@@ -60,7 +60,7 @@ def respell(
 
 
 def _suggestion(key: str, section: str, keys: Mapping[str, Sequence[str]], own: Iterable[str]) -> tuple[str, str]:
-    """What was probably meant by a key of a section, as the key there, and '; did you mean X?'; or two ''.
+    """Return the key that a misspelt key of a section probably means, and '; did you mean X?'; or two ''.
 
     Known are the section's own keys, those of other sections, and the 2018 code's.
     """

@@ -55,7 +55,7 @@ def require_trust(
     like: Config | None = None,
     trains: bool = False,
 ) -> None:
-    """As allowed(), of a file that is not read yet.
+    """Apply allowed() to a file that is not read yet.
 
     Args:
         path: A run's config.toml.

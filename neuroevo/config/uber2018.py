@@ -116,7 +116,7 @@ def translate(values: Mapping[str, Any]) -> Translation:
 
 
 def instead_of(values: Mapping[str, Any]) -> str | None:
-    """What of `neuroevo train` is nearest to a file of the 2018 code for clusters; None if it is no such file."""
+    """Return the closest setup for a file of the 2018 code for clusters; None if it is not such a file."""
     if "game" in values or not any(key in values for key in _CLUSTER_KEYS):
         return None
     env, policy = str(values.get("env_id", "")), values.get("policy")
@@ -129,7 +129,7 @@ def instead_of(values: Mapping[str, Any]) -> str | None:
 
 
 def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The values whose keys are known; a misspelt key counts as what was probably meant."""
+    """Return the values whose keys are known; a misspelt key counts as the closest known one."""
     known = {key: value for key, value in values.items() if key in _ALL_KEYS}
     for key, value in values.items():
         if key in _ALL_KEYS:
@@ -143,7 +143,7 @@ def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str,
 
 
 def _strategies(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """The values of a file of evolution strategies that have a counterpart, with the optimizer as we write it."""
+    """Return the values of an evolution strategies file that have a counterpart, with the optimizer in our form."""
     own = [key for key in values if key in _STRATEGIES_KEYS]
     for key in [key for key in values if key in _GENETIC_KEYS]:
         reason = (

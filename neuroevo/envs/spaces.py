@@ -10,7 +10,7 @@ from neuroevo.native.vector_env import VectorCore
 
 
 def spaces_of(core: VectorCore) -> tuple[Box, gymnasium.Space]:
-    """Of one environment: observations, actions."""
+    """Return the spaces of one environment: of observations and of actions."""
     low, high = (0, 255) if core.observation_dtype == np.uint8 else (-np.inf, np.inf)
     observations = Box(low, high, core.observation_shape, core.observation_dtype.type)
     if core.discrete:

@@ -153,7 +153,7 @@ class NativeVectorEnv(VectorEnv):
         return infos
 
     def _next_observations(self) -> np.ndarray:
-        """Where the next call writes the observations."""
+        """Return the array that the next call writes observations to."""
         if self._buffers is None:
             return self._core.new_observations()
         self._buffers.reverse()

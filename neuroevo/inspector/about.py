@@ -11,7 +11,7 @@ _WARNS = (" WARNING ", " ERROR ", " CRITICAL ")
 
 
 def about(run: InspectedRun) -> dict[str, Any]:
-    """Describes a run.
+    """Describe a run.
 
     Args:
         run: The run.

@@ -17,7 +17,7 @@ _UNKNOWN = -1
 
 
 def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
-    """The family tree of a member.
+    """Return the family tree of a member.
 
     Args:
         survey: Of its run.

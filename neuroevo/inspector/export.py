@@ -27,7 +27,7 @@ _ANCESTORS = 12  # generations whose descendants can be looked at
 
 
 def parse_member(text: str) -> Member:
-    """Reads a member of an option.
+    """Read a member of an option.
 
     Args:
         text: GENERATION:INDEX.
@@ -44,7 +44,7 @@ def parse_member(text: str) -> Member:
 def export(
     inspection: Inspection, out: Path, members: Sequence[Member] = (), say: Callable[[str], None] = lambda line: None
 ) -> int:
-    """Writes the page into a folder.
+    """Write the page into a folder.
 
     Args:
         inspection: What is shown.
@@ -112,7 +112,7 @@ class _Writer:
         return [Member(generation, int(fitness[generation].argmax()), 0) for generation in chosen]
 
     def _play(self, number: int, member: Member, strict: bool) -> bool:
-        """Whether the member could be played. UserError: it could not, and was asked for by the user."""
+        """Play a member; return whether that worked. UserError: it did not, and the user selected the member."""
         played = self._inspection.stage.play(number, member)
         if played["state"] != "done":
             if strict:
@@ -126,7 +126,7 @@ class _Writer:
         return True
 
     def _try(self, *names: str) -> bool:
-        """Writes what there is of these; of what there is not, why not. Whether there is all of it."""
+        """Write the page's answers, or the error in place of one. Return whether there was no error."""
         whole = True
         for name in names:
             try:

@@ -116,7 +116,7 @@ class InspectedRun:
         return self.members.find(generation, behaviors)
 
     def size(self, generation: int) -> int:
-        """How many members a generation has. UserError: there is no such generation."""
+        """Return the number of members of a generation. UserError: there is no such generation."""
         members = self.read(generation, behaviors=False)
         return len(self.metrics.fitness[generation]) if members is None else len(members)
 

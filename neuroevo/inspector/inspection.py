@@ -79,7 +79,7 @@ class Inspection:
         self._surveys: dict[int, Survey] = {}
 
     def _leave_out_namesakes(self) -> None:
-        """One process has one module of a name: of runs that have others of the same name only the first one plays."""
+        """Disable playback of runs whose modules share a name with a different module of an earlier run."""
         known: dict[str, tuple[bytes, InspectedRun]] = {}
         for run in self.runs:
             for module, source in run.modules.items():

@@ -22,21 +22,21 @@ ALONE = "alone"
 
 
 def columns(runs: Sequence[InspectedRun]) -> list[str]:
-    """The columns that can be drawn, those of the algorithms last."""
+    """Return the columns that can be drawn, those of the algorithms last."""
     own = [name for name in COLUMNS if name not in ("generation", "fitness")]
     more = [name for run in runs for row in run.metrics.rows[-1:] for name in row if name not in COLUMNS]
     return list(dict.fromkeys([*own, *more]))
 
 
 def column_of(runs: Sequence[InspectedRun]) -> str:
-    """The column that runs are compared by at first: the elites' test returns, where all have them."""
+    """Return the default column for comparing runs: the elites' test returns, if all runs have them."""
     last = [run.metrics.rows[-1] for run in runs if run.metrics.rows]
     known = (name for name in ("test_mean", "validation_mean") if all(row[name] is not None for row in last))
     return next(known, "fitness_mean")
 
 
 def progress(run: InspectedRun) -> dict[str, Any]:
-    """What a run's populations and elites achieved, against each of the axes."""
+    """Return what a run's populations and elites achieved, against each axis."""
     found: dict[str, Any] = {"axes": {name: title for name, (title, _) in X_AXES.items()}}
     for x in X_AXES:
         found[x] = {name: _line(curve(run.metrics.rows, name, x)) for name in _OWN}
@@ -44,7 +44,7 @@ def progress(run: InspectedRun) -> dict[str, Any]:
 
 
 def compare(runs: Sequence[InspectedRun], column: str) -> dict[str, Any]:
-    """One column of runs, those that differ by their seed alone as one line with a band.
+    """Return one column of runs; runs that differ by their seed alone are one line with a band.
 
     Args:
         runs: The runs.
@@ -73,7 +73,7 @@ def compare(runs: Sequence[InspectedRun], column: str) -> dict[str, Any]:
 
 
 def groups(runs: Sequence[InspectedRun]) -> dict[str, list[int]]:
-    """The numbers of runs that differ by their seed alone, by what tells them from others.
+    """Return groups of runs that differ by their seed alone, by a label of how the groups differ.
 
     A run whose configuration may not be used is one of its own.
     """

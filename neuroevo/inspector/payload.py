@@ -13,7 +13,7 @@ _DTYPES = {np.dtype(np.float32): "f4", np.dtype(np.int32): "i4", np.dtype(np.int
 
 
 def array(values: np.ndarray) -> dict[str, str]:
-    """Encodes an array.
+    """Encode an array.
 
     Args:
         values: float32, float64, int16 or int32, of any shape; the browser gets it flat.
@@ -26,7 +26,7 @@ def array(values: np.ndarray) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Makes JSON values of what TOML and NumPy have: numbers that are not finite become null, others than JSON's text.
+    """Convert values of TOML and NumPy to JSON: numbers that are not finite become null, unsupported types text.
 
     Args:
         value: Tables, lists and values.
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
 
 
 def text(value: Any) -> bytes:
-    """Writes a payload.
+    """Write a payload.
 
     Args:
         value: JSON values, without numbers that are not finite.

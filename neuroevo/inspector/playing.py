@@ -63,7 +63,7 @@ class Watched:
         self.action_names: tuple[str, ...] = ()
 
     def __call__(self, pool: EnvPool, moment: ReplayStep) -> None:
-        """Takes a step of slot 0."""
+        """Take a step of slot 0."""
         if moment.actions is not None:
             self.actions.append(moment.actions[0])
         if pool.behavior_shape == (_POSITION,):
@@ -137,7 +137,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
 
 
 def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
-    """A member's genome, with its center's weights if it has one. UserError: it is not known any more."""
+    """Return a member's genome, with its center's weights if it has one. UserError: it is not stored any more."""
     if member.generation in run.members.kept():
         genome = run.members.genome(member.generation, member.index)
         if not isinstance(genome.root, Center):
@@ -171,7 +171,7 @@ def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, A
 
 
 def _genome_text(genome: Genome) -> dict[str, Any]:
-    """A genome as the page shows it; seeds are text, since a browser's numbers have 53 bits."""
+    """Return a genome as the page shows it; seeds are text, since a browser's numbers have 53 bits."""
     root = genome.root.name if isinstance(genome.root, Center) else str(genome.root)
     mutations = genome.mutations[-_SHOWN_MUTATIONS:]
     last = [[str(each.seed), each.scale] for each in mutations]

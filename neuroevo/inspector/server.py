@@ -76,7 +76,7 @@ class Guard:
 
 
 def make_app(inspection: Inspection, token: str, port: int) -> Starlette:
-    """Makes the application.
+    """Make the application.
 
     Args:
         inspection: What is shown.

@@ -24,7 +24,7 @@ _LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def served(inspection: Inspection, port: int = 0) -> Iterator[str]:
-    """Serves the page from a thread during the block.
+    """Serve the page from a thread during the block.
 
     Args:
         inspection: What is shown.
@@ -61,7 +61,7 @@ def served(inspection: Inspection, port: int = 0) -> Iterator[str]:
 
 
 def serve(inspection: Inspection, port: int, browser: bool) -> None:
-    """Serves the page until it is interrupted.
+    """Serve the page until it is interrupted.
 
     Args:
         inspection: What is shown.
@@ -95,5 +95,5 @@ def _listening(port: int) -> socket.socket:
 
 
 def _has_screen() -> bool:
-    """Whether a browser would have a window: one that runs in a terminal would take this one."""
+    """Return whether a browser would open a window; one that runs in a terminal would take this terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

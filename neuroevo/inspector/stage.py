@@ -67,7 +67,7 @@ class Stage:
         os.close(self._lock)
 
     def state(self, run: int, member: Member) -> dict[str, Any]:
-        """How it stands with a member, who is to play next if not yet; the newest wish comes first.
+        """Return the state of a member's playback, which is queued first if it has not been requested.
 
         Args:
             run: The number of its run.
@@ -99,7 +99,7 @@ class Stage:
                 self._change.wait(0.05)
 
     def video(self, name: str) -> Path | None:
-        """The file of a video by its name; None if there is none."""
+        """Return the file of a video by its name; None if there is none."""
         with self._change:
             known = any(done.get("file") == name for done in self._done.values())
         return Path(self._folder.name) / name if known else None

@@ -35,7 +35,7 @@ class Survey:
     best: list[np.ndarray] = field(default_factory=list)
 
     def refresh(self) -> None:
-        """Reads the generations that were added; all where the run went back to an earlier state.
+        """Read the generations that were added; all of them if the run went back to an earlier state.
 
         Raises:
             UserError: The database is damaged.

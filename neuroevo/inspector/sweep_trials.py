@@ -36,16 +36,16 @@ class SweepTrials:
 
     @staticmethod
     def is_sweep(path: Path) -> bool:
-        """Whether a folder is a sweep's."""
+        """Return whether a folder is a sweep's."""
         return (path / DATABASE).is_file()
 
     def trials(self) -> dict[Path, Trial]:
-        """The trials that have a run, by its folder."""
+        """Return the trials that have a run, by its folder."""
         trials = {self.path / trial.folder: trial for trial in self._study.trials()}
         return {folder: trial for folder, trial in trials.items() if is_run(folder)}
 
     def payload(self, runs: Sequence[InspectedRun]) -> dict[str, Any]:
-        """Its trials, with the values of the keys that differ, as the page draws them.
+        """Return the sweep's trials, with the values of the keys that differ, as the page draws them.
 
         Args:
             runs: All that the page shows; the number of a trial's run is its place among them.
@@ -73,7 +73,7 @@ class SweepTrials:
 
 
 def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | None]:
-    """The runs that a path names: itself, a sweep's trials, or those right below it.
+    """Return the runs that a path stands for: itself, a sweep's trials, or the runs right below it.
 
     Args:
         path: A folder.

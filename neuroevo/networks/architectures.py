@@ -13,7 +13,7 @@ MLP_HIDDEN, MLP_ACTIVATION = (256, 256), "tanh"  # by default
 
 
 def model(observation: str, outputs: int) -> list[str]:
-    """The small network of arXiv 1712.06567: D = 1,008,450 on 84x84x4 with 18 outputs."""
+    """Return the small network of arXiv 1712.06567: D = 1,008,450 on 84x84x4 with 18 outputs."""
     return [
         observation,
         *_conv(16, kernel=8, stride=4),
@@ -24,7 +24,7 @@ def model(observation: str, outputs: int) -> list[str]:
 
 
 def large_model(observation: str, outputs: int) -> list[str]:
-    """The network of Mnih et al. 2015 with SAME padding, as in arXiv 1712.06567: D = 4,052,658 on 84x84x4 with 18."""
+    """Return the network of Mnih et al. 2015, SAME padding (arXiv 1712.06567): D = 4,052,658 on 84x84x4 with 18."""
     return [
         observation,
         *_conv(32, kernel=8, stride=4),
@@ -36,7 +36,7 @@ def large_model(observation: str, outputs: int) -> list[str]:
 
 
 def nature_dqn(observation: str, outputs: int) -> list[str]:
-    """The network of Mnih et al. 2015 with its own VALID padding: D = 1,693,362 on 84x84x4 with 18 outputs."""
+    """Return the network of Mnih et al. 2015 with VALID padding: D = 1,693,362 on 84x84x4 with 18 outputs."""
     return [
         observation,
         *_conv(32, kernel=8, stride=4, padding="valid"),
@@ -71,7 +71,7 @@ def mlp(
 
 
 def linear(observation: str, outputs: int) -> list[str]:
-    """One dense layer without a bias whose weights begin at 0, as in ARS (Mania et al. 2018)."""
+    """Return one dense layer without a bias whose weights start at 0, as in ARS (Mania et al. 2018)."""
     return [observation, f"dense {outputs} 0.0"]
 
 
@@ -86,12 +86,12 @@ NETWORKS: dict[str, Callable[[str, int], list[str]]] = {
 
 
 def to_text(layers: list[str]) -> str:
-    """The line that PopulationMake takes."""
+    """Return the network as one line for PopulationMake."""
     return "; ".join(layers)
 
 
 def network_text(layers: Callable[[str, int], list[str]], dtype: str, shape: tuple[int, ...], num_actions: int) -> str:
-    """The text form of a network for an environment.
+    """Return the text form of a network for an environment.
 
     Args:
         layers: What makes the layer list of the input's line and the number of actions.
@@ -103,7 +103,7 @@ def network_text(layers: Callable[[str, int], list[str]], dtype: str, shape: tup
 
 
 def input_line(dtype: str, shape: tuple[int, ...]) -> str:
-    """The layer list's first line for an environment's observations of this dtype and shape.
+    """Return the first line of a layer list, for observations of a dtype and shape.
 
     Networks see those that are not uint8 as float32.
     """
@@ -119,5 +119,5 @@ def _dense(units: int) -> list[str]:
 
 
 def output_layers(outputs: int) -> list[str]:
-    """The last layer of a network, without what may follow where an action is a vector."""
+    """Return the last dense layer, without the layers that may follow where an action is a vector."""
     return [f"dense {outputs} {_OUTPUT_STD}", "bias"]

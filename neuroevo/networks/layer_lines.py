@@ -29,7 +29,7 @@ _STD = "1.0"
 
 
 def core_layers(lines: Sequence[str]) -> list[str]:
-    """The layers in the text form of the native core (custom_ops/networks/network.h).
+    """Return the layers in the text form of the native core (custom_ops/networks/network.h).
 
     Args:
         lines: Layers, each a line as above.
@@ -135,5 +135,5 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], _Make]] = {
 
 
 def forms() -> dict[str, str]:
-    """Returns how each kind of layer is written, for documentation."""
+    """Return how each kind of layer is written, for documentation."""
     return {kind: form for kind, (form, _, _) in _KINDS.items()}

@@ -77,7 +77,7 @@ class Layers:
 
 
 def is_recurrent(text: str) -> bool:
-    """Whether a network has a state, as lstm layers have.
+    """Return whether a network has a state, as lstm layers have.
 
     Args:
         text: The network as text.
@@ -86,7 +86,7 @@ def is_recurrent(text: str) -> bool:
 
 
 def output_size(text: str) -> int:
-    """How many outputs a network has for one observation.
+    """Return the number of outputs of a network for one observation.
 
     Args:
         text: The network as text.
@@ -96,7 +96,7 @@ def output_size(text: str) -> int:
 
 
 def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
-    """Splits a network into layers, each with its own weights.
+    """Split a network into layers, each with its own weights.
 
     Args:
         text: The network as text, which a population has accepted.

@@ -117,7 +117,7 @@ class Network:
         return NETWORKS[self.name]("", 1)[1:] if self.name in NETWORKS else []
 
     def lines(self, observation: str, actions: int, continuous_actions: bool) -> list[str]:
-        """The list of layers that an environment needs.
+        """Return the list of layers that an environment needs.
 
         Args:
             observation: The line that describes the input, as input_line() makes it.
@@ -143,7 +143,7 @@ class Network:
         return [*layers, "tanh"] if continuous_actions and not self.action_bins else layers
 
     def vector_text(self, numbers: int, actions: int) -> str:
-        """The text form for observations and actions that are vectors.
+        """Return the text form for observations and actions that are vectors.
 
         Args:
             numbers: How many an observation has.
@@ -153,7 +153,7 @@ class Network:
 
 
 def named(network: str | Network) -> Network:
-    """A network, or the one of that name with the defaults of its settings.
+    """Return a network, looked up by its name with default settings if a name is passed.
 
     Raises:
         UserError: There is none of that name.
@@ -173,7 +173,7 @@ def check(
     continuous_actions: bool | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> list[Problem]:
-    """What keeps a network from playing an environment. What is not known of it, None, is not checked.
+    """Return why a network cannot play an environment; None, for an unknown property, is not checked.
 
     Args:
         network: The network.

@@ -13,7 +13,7 @@ _EXPECTED = "expected module:function, such as experiments.examples.networks:sma
 
 
 def find_network(name: str) -> Callable[..., Any]:
-    """The user's function of (shape of an observation, number of outputs) that returns lines of layers.
+    """Return the user's function of (shape of an observation, number of outputs) that returns lines of layers.
 
     Args:
         name: module:function.
@@ -25,7 +25,7 @@ def find_network(name: str) -> Callable[..., Any]:
 
 
 def own_layers(name: str, shape: tuple[int, ...], outputs: int) -> list[str]:
-    """The layers that the user's function returns, in the text form of the native core.
+    """Return the layers of the user's function, in the text form of the native core.
 
     Args:
         name: module:function.

@@ -76,7 +76,7 @@ class GenomeWriter:
         return [self._row_of(genome) for genome in genomes]
 
     def members(self, genomes: Sequence[Genome], generation: int) -> list[int]:
-        """As rows_of(), of the members of a generation: a genome's row says where it was a member first."""
+        """Return rows_of() the members of a generation; a genome's row records where it was a member first."""
         numbers = []
         for place, genome in enumerate(genomes):
             if genome in self._known:

@@ -117,7 +117,7 @@ class MembersReader:
         return found
 
     def find(self, generation: int, behaviors: bool = True) -> Members | None:
-        """As read(); None where the members are not kept."""
+        """Return what read() does; None if the members are not stored."""
         with Database(self.path) as database:
             return _members(database, generation, behaviors)
 

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _camera(mujoco: Any, model: Any, data: Any) -> Any:  # the package that main() imports, and what it makes
-    """The model's own camera that tracks the robot, as Gymnasium's models name it, or a view of all but floors."""
+    """Return the model's own tracking camera, as Gymnasium's models name it, or a view of all but floors."""
     if mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, "track") >= 0:
         return "track"
     camera = mujoco.MjvCamera()

@@ -19,7 +19,7 @@ class Palette:
         self._used = 0
 
     def encode(self, picture: np.ndarray) -> bytes:
-        """Encodes a picture in ffmpeg's pixel format pal8.
+        """Encode a picture in ffmpeg's pixel format pal8.
 
         Args:
             picture: RGB, uint8 [height, width, 3]. If it has more than 256 colors, they are reduced to 256.

@@ -27,7 +27,7 @@ class RobotCamera:
     """
 
     def __init__(self, model: Path, height: int, width: int):
-        """Starts the process, with the first graphics library that works.
+        """Start the process, with the first graphics library that works.
 
         Args:
             model: The MuJoCo model's file.
@@ -96,13 +96,13 @@ class RobotCamera:
         return np.frombuffer(pixels, np.uint8).reshape(self._shape)
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._process.kill()
         self._process.communicate()
         self._errors.close()
 
     def _reason(self) -> str:
-        """The last line that the process wrote to its standard error."""
+        """Return the last line that the process wrote to its standard error."""
         code = self._process.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()

@@ -40,7 +40,7 @@ class Tiles:
         self.shape = (rows * self._step[0] - _GAP, columns * self._step[1] - _GAP, 3)
 
     def place(self, tile: int) -> tuple[slice, slice]:
-        """Returns the rows and the columns of the picture that show a tile, without its caption.
+        """Return the rows and the columns of the picture that show a tile, without its caption.
 
         Args:
             tile: Index in [0, M).

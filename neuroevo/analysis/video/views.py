@@ -47,7 +47,7 @@ class Screens(View):
     """The screens that the environments have themselves."""
 
     def __init__(self, pool: EnvPool, scale: int, steps_per_s: float | None):
-        """Shows nothing yet.
+        """Make a view that does not draw yet.
 
         Args:
             pool: The environments, which can be rendered.
@@ -66,7 +66,7 @@ class Robots(View):
     """A robot from its model's own camera, drawn from the numbers of its joints."""
 
     def __init__(self, pool: EnvPool, model: Path, scale: int, every_step: bool):
-        """Starts what draws.
+        """Start the renderer.
 
         Args:
             pool: The environments, which have states.

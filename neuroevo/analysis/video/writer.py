@@ -39,7 +39,7 @@ _FORMATS = {
 
 
 def check_format(path: Path) -> None:
-    """Checks that the name of a video has a supported suffix.
+    """Check that the name of a video has a supported suffix.
 
     Raises:
         UserError: The name does not end in .mp4 or .gif.
@@ -49,7 +49,7 @@ def check_format(path: Path) -> None:
 
 
 def find_ffmpeg() -> str:
-    """Returns the path or name of an ffmpeg that runs.
+    """Return the path or name of an ffmpeg that runs.
 
     Raises:
         UserError: There is none.
@@ -101,7 +101,7 @@ class VideoWriter:
         return self
 
     def write(self, frame: np.ndarray) -> None:
-        """Appends a frame.
+        """Append a frame.
 
         Args:
             frame: RGB, uint8 [height, width, 3].

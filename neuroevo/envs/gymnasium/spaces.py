@@ -63,7 +63,7 @@ class Actions:
 
 
 def observations(space: Space) -> Observations:
-    """How a space's observations are written.
+    """Return the function that writes a space's observations.
 
     Raises:
         TypeError: It has no vectors of a fixed length.
@@ -84,7 +84,7 @@ def observations(space: Space) -> Observations:
 
 
 def actions(space: Space) -> Actions:
-    """How a space's actions are read.
+    """Return the function that reads a space's actions.
 
     Raises:
         TypeError: It is one that no network can act in.
@@ -106,7 +106,7 @@ def actions(space: Space) -> Actions:
 
 
 def _combinations(space: Space, sizes: np.ndarray, start: np.ndarray | int) -> Actions:
-    """One action for every combination of choices, sizes of them in each place."""
+    """Return the function that maps an index to a combination of choices, one in each place."""
     count = int(np.prod(sizes, dtype=object))
     if not 1 <= count <= _MAX_COMBINATIONS:
         raise TypeError(f"the action space {space} has {count} combinations, expected at most {_MAX_COMBINATIONS}")

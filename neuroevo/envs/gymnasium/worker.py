@@ -247,7 +247,7 @@ def _error(error: BaseException) -> bytes:
 
 
 def _in_their_code(error: BaseException | None) -> bool:
-    """Whether the exception, or one that it comes from, passed through the environment's own code.
+    """Return whether the exception, or its cause, passed through the environment's own code.
 
     It did not where there is no such environment, module or keyword: then it only passed through this package and what
     finds and calls an environment's class.
