@@ -30,7 +30,7 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     process.send_signal(getattr(signal, sent))
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == code
     assert stderr == f"neuroevo: {word}; to resume: neuroevo train --resume {path}\n"
     with RunFolder.resume(path) as folder:
@@ -95,7 +95,7 @@ def test_under_nohup_a_run_goes_on(tmp_path):
     process.send_signal(signal.SIGHUP)
     wait_for_rows(path, process, len(read_rows(path)) + 20)
     process.terminate()
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 143
     assert stderr.endswith(f"neuroevo: terminated; to resume: neuroevo train --resume {path}\n")
 
@@ -112,7 +112,7 @@ def test_a_closed_terminal_leaves_a_run_that_goes_on(tmp_path):
     )  # fmt: skip
     os.close(theirs)
     os.close(ours)
-    assert process.wait(timeout=20) != 0
+    assert process.wait(timeout=120) != 0
     with RunFolder.resume(path) as folder:
         assert folder.state.generation == len(read_rows(path)) >= 5  # although no checkpoint was due
 
