@@ -37,6 +37,7 @@ _ROOT = Path(__file__).parents[2]
 _RESULTS = _ROOT / "experiments" / "results"
 _AUTHORS = re.compile(r"[A-Z]\w+(?: et al\.|(?:, \w+)* and \w+)? \d{4}")
 _PAPER = re.compile(r"https://(?:arxiv|doi|hal)[^\s),]+|arXiv[: ][\d.]+\d")
+_TESTED = ("ale-py", "gymnasium", "mujoco", "numpy", "tensorflow", "jax", "brax", "evosax", "ray", "optuna", "ribs")
 _COMMENT = re.compile(r"^<!-- generated: (.+?) -->$", re.MULTILINE)
 _KEYS: dict[str, type] = {
     **{name: kind for name, kind in SECTIONS.items() if kind is not None},
@@ -173,6 +174,15 @@ def _schema(_: str) -> str:
     return f"```sql\n{schema}```"
 
 
+def _tested(_: str) -> str:
+    lines: dict[str, list[str]] = {}
+    for line in (_ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        name, _, version = line.partition("==")
+        lines.setdefault(name, []).append(version.replace(" ; python_full_version", ", Python").replace("'", ""))
+    rows = [f"| {name} | {'; '.join(lines[name])} |" for name in _TESTED]
+    return "\n".join(["| package | tested version |", "|---|---|", *rows])
+
+
 MADE: dict[str, Callable[[str], str]] = {
     "keys": _keys,
     "presets": _presets,
@@ -185,4 +195,5 @@ MADE: dict[str, Callable[[str], str]] = {
     "ram": _ram,
     "columns": _columns,
     "schema": _schema,
+    "tested": _tested,
 }

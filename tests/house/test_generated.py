@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from importlib.metadata import version
 
 import pytest
 
@@ -42,6 +43,12 @@ def test_what_pages_ask_for_is_made(what):
 def test_what_there_is_not_is_an_error(what):
     with pytest.raises(KeyError, match="expected"):
         made(what)
+
+
+def test_tested_versions_are_the_locked_ones():
+    tested = rows("tested")
+    assert tested["gymnasium"] == [version("gymnasium")] and tested["mujoco"] == [version("mujoco")]
+    assert version("numpy") in " ".join(tested["numpy"])
 
 
 def test_every_table_is_on_a_page():
