@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
+from neuroevo.analysis.exported_network import Exported, elite_network
 from neuroevo.analysis.replay import Replay
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import UserError
+from neuroevo.native.population import Population
 from neuroevo.runs.reader import Elite
 
 
@@ -14,7 +18,8 @@ class Policy:
     """An elite that acts: `policy(observation)` returns the action that it took in the run.
 
     Observations are normalized, recurrent networks remember, and outputs are scaled to the bounds of actions, bit for
-    bit as in the run, in its own dtype.
+    bit as in the run, in its own dtype. Where JAX evaluated the networks, for a simulator on the accelerator, outputs
+    differ from the run's by rounding.
 
     Args:
         config: The run's configuration.
@@ -26,26 +31,31 @@ class Policy:
         observation_shape: Shape of an observation.
         observation_dtype: Dtype of an observation as the environment makes it.
         discrete: Whether an action is an index rather than a vector.
-
-    Raises:
-        UserError: The environment is simulated by JAX; its elites act in exported networks.
     """
 
     def __init__(self, config: Config, elite: Elite, reference_batch: np.ndarray | None = None):
-        if config.environment.accelerated:
-            raise UserError(
-                f"{config.env.name} is simulated by JAX, expected an environment that the native core steps"
-            )
-        self._replay = Replay(config, [elite.genome], reference_batch=reference_batch)
         self._normalizer = elite.normalizer
-        pool = self._replay.pool
-        self.observation_shape, self.observation_dtype = pool.observation_shape, pool.observation_dtype
-        self.discrete = pool.action_dtype == np.int32
+        self._actions: Callable[[np.ndarray], np.ndarray]
+        if config.environment.accelerated:
+            network = elite_network(config, elite, 0)
+            self._population, self._rows = Population([network.text], 1), np.zeros(1, np.int64)
+            self._population.assign([0], [0], network.theta[None])
+            self._actions = partial(_in_bounds, network)
+            self.observation_shape, self.observation_dtype = network.layers.shape, np.dtype(network.observations)
+            self.discrete = False
+        else:
+            replay = Replay(config, [elite.genome], reference_batch=reference_batch)
+            self._population, self._rows, self._actions = replay.population, replay.rows, replay.pool.actions
+            self.observation_shape, self.observation_dtype = (
+                replay.pool.observation_shape,
+                replay.pool.observation_dtype,
+            )
+            self.discrete = replay.pool.action_dtype == np.int32
         self.reset()
 
     def reset(self) -> None:
         """Forget what a recurrent network remembers, as at the start of an episode."""
-        self._replay.population.clear_states([0])
+        self._population.clear_states([0])
 
     def __call__(self, observation: np.ndarray) -> np.ndarray | np.int32:
         """Choose an action.
@@ -64,7 +74,7 @@ class Policy:
         one = seen.shape == self.observation_shape
         if not one and seen.shape[1:] != self.observation_shape:
             raise ValueError(f"observation has shape {list(seen.shape)}, expected {list(self.observation_shape)}")
-        population, rows = self._replay.population, np.repeat(self._replay.rows, 1 if one else len(seen))
+        population, rows = self._population, np.repeat(self._rows, 1 if one else len(seen))
         if not one and population.recurrent:
             raise ValueError(f"observation has shape {list(seen.shape)}, expected a single one of a recurrent network")
         seen = seen[None] if one else seen
@@ -73,5 +83,13 @@ class Policy:
         if seen.dtype != np.uint8:
             seen = np.asarray(seen, np.float32) if self._normalizer is None else self._normalizer(seen)
         outputs = population.forward(rows, seen, population.outputs, np.zeros(1, np.int64) if one else None)
-        actions = self._replay.pool.actions(outputs)
+        actions = self._actions(outputs)
         return actions[0] if one else actions
+
+
+def _in_bounds(network: Exported, outputs: np.ndarray) -> np.ndarray:
+    """Return actions, float32 [K, A] in [-1, 1], of outputs [K, A], or [K, A * B] with B bins."""
+    if not network.action_bins:
+        return np.clip(outputs, -1, 1)
+    best = outputs.reshape(len(outputs), -1, network.action_bins).argmax(-1)
+    return (-1 + best * (2 / (network.action_bins - 1))).astype(np.float32)

@@ -152,7 +152,7 @@ class Run(RunReader):
             The policy: `policy(observation)` is an action; `policy.reset()` begins an episode.
 
         Raises:
-            UserError: There is no such generation, its weights are not stored, or JAX simulates the environment.
+            UserError: There is no such generation, or its weights are not stored.
 
         Example:
             >>> env = neuroevo.make_vec(run.config.env.name, 1)

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import neuroevo
 from neuroevo.analysis.exported_network import elite_network
 from neuroevo.analysis.network_export import to_arrays
+from neuroevo.analysis.policy import Policy
 from neuroevo.analysis.web_page import write_page
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
@@ -226,6 +227,30 @@ def test_a_page_shows_the_episodes_that_are_evaluated(own_functions, trained, tm
     for seed, start in zip(evaluation.seeds[:3], starts, strict=False):
         state = reset(np.array(divmod(seed, 2**32), np.uint32))
         np.testing.assert_allclose(shown["states"]["x"][start]["rot"], state.pipeline_state.x.rot, atol=1e-6)
+
+
+def test_a_policy_plays_the_episodes_that_are_evaluated(own_functions, trained):
+    opened = neuroevo.open_run(trained)
+    evaluation, policy = opened.evaluate(episodes=3), opened.policy()
+    reset, step = own_functions
+    for index, seed in enumerate(evaluation.seeds):
+        state, total, steps = reset(np.array(divmod(seed, 2**32), np.uint32)), 0.0, 0
+        while not state.done and steps < 200:
+            state = step(state, policy(np.asarray(state.obs)))
+            total, steps = total + float(state.reward), steps + 1
+        outcomes = evaluation.outcomes
+        assert (outcomes.steps[index], outcomes.returns[index]) == (steps, pytest.approx(total, rel=1e-5))
+
+
+def test_a_policy_with_bins_takes_the_best_one():
+    made = config(network={**MLP, "action_bins": 5})
+    elite, seen = Elite(Genome(5)), np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    theta = elite_network(made, elite, 0).theta
+    hidden = np.tanh(seen @ theta[:32].reshape(4, 8) + theta[32:40])
+    best = (hidden @ theta[40:80].reshape(8, 5) + theta[80:]).argmax(1)
+    actions = Policy(made, elite)(seen)
+    assert len(set(best)) > 1
+    np.testing.assert_array_equal(actions[:, 0], np.array([-1, -0.5, 0, 0.5, 1], np.float32)[best])
 
 
 @pytest.mark.parametrize(
