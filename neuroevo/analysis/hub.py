@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import copyfile, copytree, rmtree
+from shutil import copyfile, rmtree
 from typing import TYPE_CHECKING, NamedTuple
 
-from neuroevo.core.errors import UserError
+from neuroevo.config.own_runs import forget
+from neuroevo.core.errors import NativeError, UserError, cannot_write
 from neuroevo.core.extras import require
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.paths import CONFIG, CSV, check_run
-from neuroevo.system.files import make_folder, written_aside
+from neuroevo.runs.paths import CONFIG, CSV, check_names
+from neuroevo.sessions.metrics_csv import CsvFile
+from neuroevo.system.files import check_kind, make_folder, written_aside
 
 if TYPE_CHECKING:
     from neuroevo.analysis.run import Run
 
-_CARD = "README.md"
-_VIDEO = "elite"  # without its ending
-_FILES = (DATABASE, CONFIG, CSV, _CARD, f"{_VIDEO}.*", f"{KEPT}/*")
+_CARD, _VIDEO, _PAGE = "README.md", "elite.mp4", "elite.html"
+_FILES = (DATABASE, CONFIG, CSV, _CARD, _VIDEO, _PAGE)
+_MODULE = re.compile(rf"{KEPT}(?:/[^/.]+)+\.py")
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _TEXT = """
 # {algorithm} on {env}
 
-A network of {dimension:,} weights, which neuroevolution has trained: neuroevo {version}, seed {seed}. The repository is
-the folder of the run. `{database}` has its configuration, every generation's numbers, the genomes of all members and
-the state to continue from.
+A network of {dimension:,} weights, trained by neuroevolution: neuroevo {version}, seed {seed}. The repository is the
+folder of a run: `{database}` has its configuration, every generation's metrics, the genomes of all members, and the
+state that training continues from.
 
 | | |
 |---|---|
@@ -39,21 +45,22 @@ the state to continue from.
 | frames played | {frames:,} |
 | return of the last elite | {score} |
 
+With neuroevo and its extra `hub`:
+
 ```sh
-pip install 'neuroevo[hub]'
 neuroevo pull {repo} --out {name}
 neuroevo evaluate {name}
 neuroevo inspect {name}
-neuroevo train --resume {name}
+neuroevo train --resume {name} --set training.generations={more}
 ```
 """
 
 
 class Pushed(NamedTuple):
-    """What was pushed.
+    """Result of a push.
 
     Attributes:
-        url: Of the repository.
+        url: Address of the repository.
         no_video: Why there is no video; None if there is one.
     """
 
@@ -66,12 +73,21 @@ def push(run: Run, repo: str, *, private: bool = False) -> Pushed:
     require("hub", "huggingface_hub")
     from huggingface_hub import HfApi
 
-    with tempfile.TemporaryDirectory(prefix="neuroevo-push-") as folder, _hub(f"push to {repo}"):
-        api = HfApi(library_name="neuroevo")
-        url = api.create_repo(repo, private=private, exist_ok=True)
-        no_video = write_repository(run, url.repo_id, Path(folder))
-        message = f"Upload generation {run.finished()}"
-        api.upload_folder(repo_id=url.repo_id, folder_path=folder, commit_message=message, delete_patterns=[*_FILES])
+    with tempfile.TemporaryDirectory(prefix="neuroevo-push-") as folder:
+        copy, no_video = _written(run, Path(folder))
+        model_card(copy, repo)  # what it raises, it raises before there is a repository
+        with _hub(f"push to {repo}"):
+            api = HfApi(library_name="neuroevo")
+            url = api.create_repo(repo, private=private or None, exist_ok=True)
+            if private and not api.model_info(url.repo_id).private:
+                raise UserError(f"{url.repo_id} is a public repository, expected a private or a new one")
+            (Path(folder) / _CARD).write_text(model_card(copy, url.repo_id), encoding="utf-8")
+            api.upload_folder(
+                repo_id=url.repo_id,
+                folder_path=folder,
+                commit_message=f"Upload generation {copy.finished()}",
+                delete_patterns=[*_FILES, f"{KEPT}/*"],
+            )
     return Pushed(str(url), no_video)
 
 
@@ -84,59 +100,62 @@ def pull(repo: str, out: Path | str | None = None, *, revision: str | None = Non
         revision: A branch, tag or commit; None is the newest.
 
     Returns:
-        The folder, for `neuroevo.open_run` and every command. Code of the run's author is run with `trust` alone.
+        The folder, for `neuroevo.open_run` and every command. External code of the run is only executed with `trust`.
 
     Raises:
         UserError: The package huggingface_hub is not installed, the Hub refuses or cannot be reached, the repository
             does not hold a run, or the folder exists.
+        DiskError: The disk is full or broken.
     """
     require("hub", "huggingface_hub")
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, hf_hub_download
 
     path = Path("runs") / repo.rpartition("/")[2] if out is None else Path(out)
     if path.exists():
         raise UserError(f"{path} exists, expected another folder")
+    with _hub(f"pull {repo}"):
+        found = HfApi(library_name="neuroevo").model_info(repo, revision=revision)
+        names = [each.rfilename for each in found.siblings or ()]
+    if DATABASE not in names:
+        raise UserError(f"{repo} does not hold a run: expected {DATABASE} in it")
     make_folder(path.absolute().parent)
     with written_aside(path, mark=DATABASE) as aside:
-        with _hub(f"pull {repo}"):
-            snapshot_download(
-                repo, revision=revision, local_dir=aside, allow_patterns=[*_FILES], library_name="neuroevo"
-            )
-        rmtree(aside / ".cache", ignore_errors=True)  # the library's notes of what is there
-        if not (aside / DATABASE).is_file():
-            raise UserError(f"{repo} does not hold a run: expected {DATABASE} in it")
-        check_run(aside)
+        for name in names:  # one by one, in this thread, which an interrupt ends
+            if name in _FILES or _MODULE.fullmatch(name):
+                with _hub(f"pull {name} of {repo}"):
+                    hf_hub_download(repo, name, revision=found.sha, local_dir=aside, library_name="neuroevo")
+        rmtree(aside / ".cache", ignore_errors=True)  # huggingface_hub's metadata
+        with Database(aside / DATABASE):
+            pass  # it is a run's
+        forget(path / DATABASE)
     return path
 
 
-def write_repository(run: Run, repo: str, folder: Path) -> str | None:
-    """Write the files of a repository: what others need of the run's folder, the card, and the video.
-
-    Args:
-        run: The run, which may be training.
-        repo: The repository's name, for the card.
-        folder: Where to, an empty folder.
-
-    Returns:
-        Why there is no video; None if there is one.
+def _written(run: Run, folder: Path) -> tuple[Run, str | None]:
+    """Write a run as it is at one moment, with a video; return it, and why there is no video or None.
 
     Raises:
+        DiskError: The disk is full or broken.
         UserError: No generation is finished, or the run's files cannot be read.
     """
     run.finished()
+    check_names(run.path)
     with Database(run.path / DATABASE) as database:
         database.copy(folder / DATABASE)
-    for name in (CONFIG, CSV):
-        if (run.path / name).is_file():
-            copyfile(run.path / name, folder / name)
-    if (run.path / KEPT).is_dir():
-        copytree(run.path / KEPT, folder / KEPT)
-    (folder / _CARD).write_text(model_card(run, repo), encoding="utf-8")
+    for path, _, files in os.walk(run.path / KEPT):
+        for source in (Path(path) / name for name in files if name.endswith(".py")):
+            check_kind(source)
+            target = folder / source.relative_to(run.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copyfile(source, target)
+    copy = type(run)(folder, trust=True, like=run.config)  # whoever opened the run has trusted it
+    (folder / CONFIG).write_text(copy.config.toml(), encoding="utf-8")
+    CsvFile(folder, lambda: copy.rows(fitness=False))
     try:
-        run.render(folder / f"{_VIDEO}{'.html' if run.config.environment.accelerated else '.mp4'}")
-    except UserError as error:
-        return str(error)
-    return None
+        copy.render(folder / (_PAGE if copy.config.environment.accelerated else _VIDEO))
+    except (UserError, NativeError) as error:
+        return copy, str(error).partition("\n")[0]
+    return copy, None
 
 
 def model_card(run: Run, repo: str) -> str:
@@ -151,7 +170,8 @@ def model_card(run: Run, repo: str) -> str:
     """
     from huggingface_hub import EvalResult, ModelCardData
 
-    config, last, env = run.config, run.rows(fitness=False)[run.finished()], run.config.env.name
+    run.finished()
+    config, last, env = run.config, run.rows(fitness=False)[-1], run.config.env.name
     score, results = "not tested", []
     if last["test_mean"] is not None:
         mean, error = last["test_mean"], last["test_standard_error"] or 0.0
@@ -178,26 +198,27 @@ def model_card(run: Run, repo: str) -> str:
         score=score,
         repo=repo,
         name=repo.rpartition("/")[2],
+        more=2 * (last["generation"] + 1),
     )
     return f"---\n{data.to_yaml()}\n---\n{text}"
 
 
 @contextmanager
 def _hub(what: str) -> Iterator[None]:
-    """In the block, raise the Hub's failures as UserError, which says what was to be done."""
+    """In the block, raise failures of the Hub and its library as UserError, and those of the disk as DiskError."""
     import httpx2
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        LocalTokenNotFoundError,
-    )
 
     try:
         yield
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, LocalTokenNotFoundError) as error:
-        response = getattr(error, "response", None)
-        hint = "; expected a token: hf auth login" if response is not None and response.status_code == 401 else ""
+    except UserError:
+        raise
+    except (httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno in _DISK:
+            raise cannot_write("a download or upload", error) from error
+        refused = getattr(getattr(error, "response", None), "status_code", None) == 401
+        hint = (
+            "; expected the name of a repository, and a token if it is yours or private: hf auth login"
+            if refused
+            else ""
+        )
         raise UserError(f"cannot {what}: {' '.join(str(error).split())}{hint}") from error
-    except (httpx2.HTTPError, ConnectionError) as error:
-        raise UserError(f"cannot {what}: the Hub cannot be reached: {error}") from error

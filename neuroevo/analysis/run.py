@@ -206,11 +206,11 @@ class Run(RunReader):
         """Upload the run to the Hugging Face Hub, as `neuroevo push` does, with a model card and a video.
 
         Args:
-            repo: The repository, such as "user/pong", which is made if there is none.
-            private: Whether a new repository is private.
+            repo: The repository, such as "user/pong", created if it does not exist. Its card is replaced.
+            private: Whether the repository must be private; a new one is public otherwise, or what its owner sets.
 
         Returns:
-            The repository's address, and why there is no video where there is none.
+            The address of the repository, and why there is no video if there is none.
 
         Raises:
             UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses or

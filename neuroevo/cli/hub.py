@@ -22,13 +22,16 @@ def register(app: typer.Typer) -> None:
 def push(
     run: RunPath,
     repo: Repository,
-    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Create a private repository; an existing one must be private.")
+    ] = False,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Upload a run to the Hugging Face Hub, with a model card and a video of its last elite.
 
-    The database has the command line, the machine's description and paths of this machine, which others can then read.
+    The database has the command line, a description of this machine and paths on it, which everyone with access to the
+    repository can read. The card of an existing repository is replaced.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.run import Run

@@ -7,9 +7,12 @@ of a file that every process of a run keeps. So a folder from elsewhere is not o
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import user_state_path
+
+from neuroevo.system.files import write_atomically
 
 VARIABLE = "NEUROEVO_TRUST"  # 1: whatever runs name is trusted
 
@@ -40,6 +43,22 @@ def remember(file: Path, path: Path | None = None) -> None:
         os.close(opened)
 
 
+def forget(file: Path) -> None:
+    """Remove a path from the list, since a run from elsewhere comes there, which may get the inode of a deleted one.
+
+    Args:
+        file: As remember() takes it, which need not exist.
+
+    Raises:
+        OSError: The list cannot be written.
+    """
+    with suppress(FileNotFoundError):
+        lines = list_path().read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if line.partition(b" ")[2].rstrip() != _name(file)]
+        if kept != lines:
+            write_atomically(list_path(), b"".join(kept))
+
+
 def is_own(file: Path) -> bool:
     """Return whether a run or a sweep is on the list, or NEUROEVO_TRUST=1 says that all are trusted.
 
@@ -56,5 +75,8 @@ def is_own(file: Path) -> bool:
 
 def _line(file: Path, path: Path | None = None) -> bytes:
     """Return what the list says of a file. OSError: there is no such file."""
-    name = os.fsencode((path or file).resolve()).replace(b"\n", b"\\n")
-    return b"%d %s\n" % (file.stat().st_ino, name)
+    return b"%d %s\n" % (file.stat().st_ino, _name(path or file))
+
+
+def _name(path: Path) -> bytes:
+    return os.fsencode(path.resolve()).replace(b"\n", b"\\n")

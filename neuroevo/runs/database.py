@@ -11,7 +11,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -229,17 +229,17 @@ class Database:
 
         Raises:
             DamagedError: The database is damaged.
-            DiskError: The file cannot be written.
+            DiskError: The file cannot be written, or the disk of the database is broken.
         """
-        copy = sqlite3.connect(file, isolation_level=None)
         try:
-            with self.told():
+            with closing(sqlite3.connect(file, isolation_level=None)) as copy:
                 self._connection.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE")
+                copy.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
-            raise DiskError(f"cannot write {file}: {error}") from error
-        finally:
-            copy.close()
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN")):
+                raise DiskError(f"cannot write {file}: {error}") from error
+            raise self._error(error) from error
 
     def add_array(self, array: np.ndarray, state: int | None = None) -> int:
         """Store an array; return the number of its row.

@@ -130,13 +130,16 @@ def written_aside(path: Path, force: bool = False, mark: str | None = None) -> I
         A path in the same folder with the same suffix.
 
     Raises:
-        UserError: Before the block: `path` exists and may not be replaced, or cannot be written.
+        UserError: Before the block: `path` exists and may not be replaced, or cannot be written. After it: a folder
+            exists by now and may not be replaced.
     """
     _check(path, force, mark)
     aside = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield aside
         if mark is not None and path.exists():
+            if not force:
+                raise UserError(f"{path} was made meanwhile, expected another name")
             _replace_folder(path, aside)
         else:
             aside.replace(path)

@@ -61,7 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
             name = f"{asked['organization'] or 'me'}/{asked['name']}"
             status = 409 if name in self._hub.repositories else 200
             self._hub.repositories.setdefault(name, {})
-            if asked.get("visibility") == "private":
+            if status == 200 and asked.get("visibility") == "private":
                 self._hub.private.add(name)
             return self._reply({"url": f"{self._hub.address}/{name}"}, status)
         files, what = self._hub.repositories["/".join(path[2:4])], path[4]
@@ -96,7 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         if what == "revision" and len(path) > 5 and path[5] not in ("main", _commit(files)):
             return self._refuse(404, "RevisionNotFound", f"Invalid rev id: {path[5]}")
         if what == "revision":
-            return self._reply({"id": repo, "sha": _commit(files), "siblings": [{"rfilename": name} for name in files]})
+            siblings = [{"rfilename": name} for name in files]
+            private = repo in self._hub.private
+            return self._reply({"id": repo, "sha": _commit(files), "private": private, "siblings": siblings})
         if what == "tree":
             return self._reply(
                 [{"type": "file", "path": name, "size": len(data), "oid": _oid(data)} for name, data in files.items()]
