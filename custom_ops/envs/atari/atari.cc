@@ -5,7 +5,9 @@
 // sequence of its seed: with the first number n, 1 + n mod noop_max single-frame no-ops; the second, mod 2^31, seeds
 // ALE's generator of sticky actions. Then, under "uber" alone: if action 1 of the minimal set is FIRE, actions 1 and 2
 // for one step each.
+#ifdef __SSE2__
 #include <emmintrin.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -187,8 +189,9 @@ class AtariEnv : public Env, public EpisodeInfo {
 
   // A pixel's stack of four bytes, sixteen pixels at a time.
   void Interleave(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, uint8_t* pixels) const {
-    const auto load = [](const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
     int p = 0;
+#ifdef __SSE2__
+    const auto load = [](const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
     for (; p + 16 <= frame_bytes_; p += 16) {
       const __m128i in_a = load(a + p), in_b = load(b + p), in_c = load(c + p), in_d = load(d + p);
       const __m128i ab[2] = {_mm_unpacklo_epi8(in_a, in_b), _mm_unpackhi_epi8(in_a, in_b)};
@@ -199,6 +202,7 @@ class AtariEnv : public Env, public EpisodeInfo {
         _mm_storeu_si128(to++, _mm_unpackhi_epi16(ab[half], cd[half]));
       }
     }
+#endif
     for (; p < frame_bytes_; ++p) {
       const uint8_t stack[4] = {a[p], b[p], c[p], d[p]};
       std::memcpy(pixels + p * 4, stack, sizeof(stack));
