@@ -1,6 +1,6 @@
 """Advantage actor-critic with a Keras model, whose rollout and update are one TensorFlow graph.
 
-    python -m experiments.examples.a2c [--env pong] [--frames 40000000] [--seed 0] [--out CSV]
+    python -m experiments.examples.a2c [--env pong] [--frames 20000000] [--seed 0] [--out CSV]
 
 The algorithm is A2C, the synchronous form of Mnih et al. 2016, with their smaller network, and with the settings of
 OpenAI's Baselines: 16 environments, 5 steps per update, RMSProp. Python calls the graph once per 100 updates and prints
@@ -152,7 +152,7 @@ class Learner:
 
 def a2c(
     env: Annotated[str, typer.Option(help="A game.")] = "pong",
-    frames: Annotated[int, typer.Option(min=1, help="Emulator frames in all.")] = 40_000_000,
+    frames: Annotated[int, typer.Option(min=1, help="Emulator frames in all.")] = 20_000_000,
     num_envs: Annotated[int, typer.Option("--envs", min=1)] = 16,
     steps: Annotated[int, typer.Option(min=1, help="Of each environment per update.")] = 5,
     seed: Annotated[int, typer.Option(min=0)] = 0,
