@@ -15,6 +15,7 @@ import typer
 from neuroevo.cli import app
 from neuroevo.runs.about import read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
+from tests.support.local_hub import TOKEN, local_hub
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +73,8 @@ OTHERS = [
     (None, ("render", "plain", "--out", "elite.gif", "--max-episode-steps", "5")),
     (None, ("export", "gymnasium", "--format", "keras")),
     ("brax", ("export", "brax", "--format", "npz")),
+    ("huggingface_hub", ("push", "plain", "me/plain")),
+    ("huggingface_hub", ("pull", "me/plain")),
     (None, ("plot", "gymnasium", "plain")),
     ("ray", ("cluster", "check", "local")),
     (None, ("bench", "env", *BENCH)),
@@ -188,7 +191,10 @@ def test_every_command_is_tried():
 def test_no_command_imports_a_module_from_the_current_folder(hostile, package, words):
     if package is not None:
         pytest.importorskip(package)
-    done = neuroevo(hostile, *words)
+    with local_hub() as hub:
+        hub.repositories["me/plain"] = {DATABASE: (hostile / "plain" / DATABASE).read_bytes()}
+        access = {"HF_ENDPOINT": hub.address, "HF_TOKEN": TOKEN, "HF_HOME": str(hostile.with_name("hf"))}
+        done = neuroevo(hostile, *words, **access)
     assert imported(hostile) == []
     assert done.returncode == 0 or words[:2] == WITHOUT_A_SCREEN, done.stderr
 
