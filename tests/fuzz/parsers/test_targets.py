@@ -82,7 +82,7 @@ def test_values_of_lines_are_changed():
 
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris, for Python 3.11 to 3.13, is not installed")
 def test_with_atheris(tmp_path):
-    command = [sys.executable, "-m", "tests.fuzz.parsers", "layer_lines", "-runs=3000", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.fuzz.parsers", "layer_lines", "-runs=3000", "-seed=1", str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr
     assert "Done 3000 runs" in ended.stderr
