@@ -64,7 +64,7 @@ inline void Store(const ColoredPixels& pixels, const LineColors& colors, uint64_
   constexpr uint64_t kEach = 0x0101010101010101;
   const auto bytes_of = [](uint64_t bits) {  // the lowest eight
     const uint64_t spread = (bits & 0xff) * kEach & 0x8040201008040201;
-    return ((spread + 0x7f7f7f7f7f7f7f7f | spread) >> 7 & kEach) * 0xff;
+    return (((spread + 0x7f7f7f7f7f7f7f7f) | spread) >> 7 & kEach) * 0xff;
   };
   for (int group = 0; group < 64; group += 8, at += 8) {
     if ((window >> group & 0xff) == 0) continue;
