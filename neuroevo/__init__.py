@@ -10,7 +10,8 @@ The functions that scripts need are here, and each is loaded when it is first us
     Patience       a callback that finishes a run whose metric has not risen for some generations
     load_config    loads a configuration from a file or preset
     make_config    makes a configuration from tables
-    pull           downloads a run from the Hugging Face Hub
+    push           uploads a run to the Hugging Face Hub
+    pull           downloads one from there
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
 The environments are registered with Gymnasium, too: gymnasium.make("neuroevo/Frostbite-v5") and make_vec().
@@ -33,7 +34,7 @@ from neuroevo.system.imports import once_imported
 if TYPE_CHECKING:
     from neuroevo.algorithms.ask_tell import AskTell
     from neuroevo.analysis.evaluation import evaluate_run as evaluate
-    from neuroevo.analysis.hub import pull
+    from neuroevo.analysis.hub import pull, push
     from neuroevo.analysis.run import Run as open_run
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
@@ -55,6 +56,7 @@ __all__ = [
     "make_vec",
     "open_run",
     "pull",
+    "push",
     "train",
 ]
 
@@ -71,6 +73,7 @@ _PLACES = {
     "make_vec": ("envs.vector", "make_vec"),
     "open_run": ("analysis.run", "Run"),
     "pull": ("analysis.hub", "pull"),
+    "push": ("analysis.hub", "push"),
     "train": ("analysis.run", "train"),
 }
 

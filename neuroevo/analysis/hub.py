@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import tempfile
@@ -10,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile, rmtree
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from neuroevo.analysis.run import Run
 from neuroevo.config.own_runs import forget
-from neuroevo.core.errors import NativeError, UserError, cannot_write
+from neuroevo.core.errors import NativeError, UserError, cannot_write, is_of_disk
 from neuroevo.core.extras import require
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE, Database
@@ -21,13 +21,9 @@ from neuroevo.runs.paths import CONFIG, CSV, check_names
 from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.system.files import check_kind, make_folder, written_aside
 
-if TYPE_CHECKING:
-    from neuroevo.analysis.run import Run
-
 _CARD, _VIDEO, _PAGE = "README.md", "elite.mp4", "elite.html"
 _FILES = (DATABASE, CONFIG, CSV, _CARD, _VIDEO, _PAGE)
 _MODULE = re.compile(rf"{KEPT}(?:/[^/.]+)+\.py")
-_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _TEXT = """
 # {algorithm} on {env}
@@ -61,29 +57,46 @@ class Pushed(NamedTuple):
 
     Attributes:
         url: Address of the repository.
-        no_video: Why there is no video; None if there is one.
+        no_video: Why the video is missing; None if it is not.
     """
 
     url: str
     no_video: str | None
 
 
-def push(run: Run, repo: str, *, private: bool = False) -> Pushed:
-    """Upload a run to the Hugging Face Hub; see neuroevo.analysis.run.Run.push()."""
+def push(run: Run | Path | str, repo: str, *, private: bool = False, trust: bool = False) -> Pushed:
+    """Upload a run to the Hugging Face Hub, as `neuroevo push` does, with a model card and a video.
+
+    Args:
+        run: The run or its folder, which may be training.
+        repo: The repository, such as "user/pong", created if it does not exist. Its card is replaced.
+        private: Whether the repository must be private; a new one is public otherwise, or what its owner sets.
+        trust: Whether to run external code that the run in a folder references: docs/security.md.
+
+    Returns:
+        The address of the repository, and why the video is missing, or None.
+
+    Raises:
+        UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses or
+            cannot be reached.
+        DiskError: The disk is full or broken.
+    """
     require("hub", "huggingface_hub")
     from huggingface_hub import HfApi
 
+    run, api = run if isinstance(run, Run) else Run(run, trust=trust), HfApi(library_name="neuroevo")
     with tempfile.TemporaryDirectory(prefix="neuroevo-push-") as folder:
-        copy, no_video = _written(run, Path(folder))
-        model_card(copy, repo)  # what it raises, it raises before there is a repository
         with _hub(f"push to {repo}"):
-            api = HfApi(library_name="neuroevo")
-            url = api.create_repo(repo, private=private or None, exist_ok=True)
-            if private and not api.model_info(url.repo_id).private:
-                raise UserError(f"{url.repo_id} is a public repository, expected a private or a new one")
-            (Path(folder) / _CARD).write_text(model_card(copy, url.repo_id), encoding="utf-8")
+            name = repo if "/" in repo else f"{api.whoami()['name']}/{repo}"
+        copy = _copy(run, Path(folder))
+        (Path(folder) / _CARD).write_text(model_card(copy, name), encoding="utf-8")
+        no_video = _render(copy)
+        with _hub(f"push to {repo}"):
+            url = api.create_repo(name, private=private or None, exist_ok=True)
+            if private and not api.model_info(name).private:
+                raise UserError(f"{name} is a public repository, expected a private or a new one")
             api.upload_folder(
-                repo_id=url.repo_id,
+                repo_id=name,
                 folder_path=folder,
                 commit_message=f"Upload generation {copy.finished()}",
                 delete_patterns=[*_FILES, f"{KEPT}/*"],
@@ -131,8 +144,8 @@ def pull(repo: str, out: Path | str | None = None, *, revision: str | None = Non
     return path
 
 
-def _written(run: Run, folder: Path) -> tuple[Run, str | None]:
-    """Write a run as it is at one moment, with a video; return it, and why there is no video or None.
+def _copy(run: Run, folder: Path) -> Run:
+    """Copy a run as it is at one moment to an empty folder; return the copy.
 
     Raises:
         DiskError: The disk is full or broken.
@@ -148,14 +161,19 @@ def _written(run: Run, folder: Path) -> tuple[Run, str | None]:
             target = folder / source.relative_to(run.path)
             target.parent.mkdir(parents=True, exist_ok=True)
             copyfile(source, target)
-    copy = type(run)(folder, trust=True, like=run.config)  # whoever opened the run has trusted it
+    copy = Run(folder, trust=True, like=run.config)  # whoever opened the run has trusted it
     (folder / CONFIG).write_text(copy.config.toml(), encoding="utf-8")
     CsvFile(folder, lambda: copy.rows(fitness=False))
+    return copy
+
+
+def _render(run: Run) -> str | None:
+    """Add a video, or for a run on Brax a page, to a run's folder; return why that failed, or None."""
     try:
-        copy.render(folder / (_PAGE if copy.config.environment.accelerated else _VIDEO))
+        run.render(run.path / (_PAGE if run.config.environment.accelerated else _VIDEO))
     except (UserError, NativeError) as error:
-        return copy, str(error).partition("\n")[0]
-    return copy, None
+        return str(error).partition("\n")[0]
+    return None
 
 
 def model_card(run: Run, repo: str) -> str:
@@ -213,7 +231,7 @@ def _hub(what: str) -> Iterator[None]:
     except UserError:
         raise
     except (httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, OSError) and error.errno in _DISK:
+        if isinstance(error, OSError) and is_of_disk(error):
             raise cannot_write("a download or upload", error) from error
         refused = getattr(getattr(error, "response", None), "status_code", None) == 401
         hint = (

@@ -45,12 +45,10 @@ class Policy:
             self.discrete = False
         else:
             replay = Replay(config, [elite.genome], reference_batch=reference_batch)
-            self._population, self._rows, self._actions = replay.population, replay.rows, replay.pool.actions
-            self.observation_shape, self.observation_dtype = (
-                replay.pool.observation_shape,
-                replay.pool.observation_dtype,
-            )
-            self.discrete = replay.pool.action_dtype == np.int32
+            pool = replay.pool
+            self._population, self._rows, self._actions = replay.population, replay.rows, pool.actions
+            self.observation_shape, self.observation_dtype = pool.observation_shape, pool.observation_dtype
+            self.discrete = pool.action_dtype == np.int32
         self.reset()
 
     def reset(self) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from neuroevo.analysis.curves import XAxis
     from neuroevo.analysis.exported_network import Exported
-    from neuroevo.analysis.hub import Pushed
     from neuroevo.analysis.policy import Policy
     from neuroevo.analysis.rendering import Rendered
     from neuroevo.analysis.web_page import Page
@@ -201,24 +200,6 @@ class Run(RunReader):
         network, out = self._network(generation), Path(path)
         write(network, out, format or format_of(out), force=True)
         return network
-
-    def push(self, repo: str, *, private: bool = False) -> Pushed:
-        """Upload the run to the Hugging Face Hub, as `neuroevo push` does, with a model card and a video.
-
-        Args:
-            repo: The repository, such as "user/pong", created if it does not exist. Its card is replaced.
-            private: Whether the repository must be private; a new one is public otherwise, or what its owner sets.
-
-        Returns:
-            The address of the repository, and why there is no video if there is none.
-
-        Raises:
-            UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses or
-                cannot be reached.
-        """
-        from neuroevo.analysis.hub import push
-
-        return push(self, repo, private=private)
 
     def _network(self, generation: int | None) -> Exported:
         from neuroevo.analysis.exported_network import elite_network

@@ -34,9 +34,9 @@ def push(
     repository can read. The card of an existing repository is replaced.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.analysis.run import Run
+        from neuroevo.analysis.hub import push as upload
 
-        pushed = Run(run, trust=trust).push(repo, private=private)
+        pushed = upload(run, repo, private=private, trust=trust)
         if pushed.no_video is not None:
             print(f"no video: {pushed.no_video}", flush=True)
         print(f"pushed {run} to {pushed.url}", flush=True)

@@ -69,6 +69,11 @@ def cannot_read(what: str, error: OSError) -> Exception:
     return _cannot(f"read {what}", error)
 
 
+def is_of_disk(error: Exception) -> bool:
+    """Return whether an error reports a full or broken disk."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def _cannot(do: str, error: OSError) -> Exception:
-    kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
+    kind = DiskError if is_of_disk(error) else UserError
     return kind(f"cannot {do}: {error.strerror}")

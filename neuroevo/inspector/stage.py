@@ -99,7 +99,7 @@ class Stage:
                 self._change.wait(0.05)
 
     def video(self, name: str) -> Path | None:
-        """Return the file of a video by its name; None if there is none."""
+        """Return the file of a video by its name; None for an unknown name."""
         with self._change:
             known = any(done.get("file") == name for done in self._done.values())
         return Path(self._folder.name) / name if known else None

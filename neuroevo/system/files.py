@@ -139,7 +139,7 @@ def written_aside(path: Path, force: bool = False, mark: str | None = None) -> I
         yield aside
         if mark is not None and path.exists():
             if not force:
-                raise UserError(f"{path} was made meanwhile, expected another name")
+                raise UserError(f"{path} was created meanwhile, expected another name")
             _replace_folder(path, aside)
         else:
             aside.replace(path)

@@ -86,6 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):  # noqa: N802
         path = [unquote(part) for part in urlsplit(self.path).path.split("/")[1:]]
+        if path == ["api", "whoami-v2"]:
+            return self._reply({"name": "me"})
         if path[0] == "api":
             repo, what = "/".join(path[2:4]), path[4] if len(path) > 4 else "revision"
         else:
