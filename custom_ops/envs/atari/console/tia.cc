@@ -320,7 +320,7 @@ bool Tia::WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops
   return stops;
 }
 
-bool Tia::Write(uint8_t address, uint8_t value, uint32_t cycles) {
+bool Tia::WriteChange(uint8_t address, uint8_t value, uint32_t cycles) {
   const int clock = static_cast<int>(cycles) * 3;
   if (clock == last_.clock && (settled_ >> last_.address & 1)) {
     // The second write of an instruction. ALE has drawn up to the first, which we may have passed over.
@@ -561,7 +561,11 @@ void Tia::Draw(TiaState& state, int clock) {
       if (target_ != nullptr) {
         const int pixel = state.line_pixel + std::max(from - kBlankClocks, 0),
                   black = kBlankClocks + kMotionBlank - from;
-        std::fill_n(target_ + pixel, black, uint8_t{0});
+        if (black == kMotionBlank) {  // the usual case, which the compiler makes one store
+          std::fill_n(target_ + pixel, kMotionBlank, uint8_t{0});
+        } else {
+          std::fill_n(target_ + pixel, black, uint8_t{0});
+        }
         blanked_to_ = pixel + black;
       }
       if (from + clocks >= kBlankClocks + kMotionBlank) state.motion_blank = false;

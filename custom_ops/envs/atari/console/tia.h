@@ -79,8 +79,16 @@ class Tia final : public ale::stella::TIA {
 
   // A read at the system's cycle, of which the lowest bits are those that were last on the bus.
   uint8_t Read(uint16_t address, uint8_t bus);
-  // A write to a register, but for the waiting of WSYNC. Returns whether the processor is to stop.
-  bool Write(uint8_t address, uint8_t value, uint32_t cycles);
+  // Writes to a register, address < 64, without the wait of WSYNC. Returns whether the processor has to stop. Inline,
+  // since many writes set a register to the value that it has.
+  bool Write(uint8_t address, uint8_t value, uint32_t cycles) {
+    const int clock = static_cast<int>(cycles) * 3;
+    if ((settled_ >> address & 1) && value == written_[address] && clock != last_.clock && clock < overrun_) {
+      SetLast(clock, address);
+      return false;
+    }
+    return WriteChange(address, value, cycles);
+  }
   // Whether a write is so late that there should have been a new frame.
   bool Overruns(uint32_t cycles) const { return static_cast<int>(cycles) * 3 >= overrun_; }
   uint32_t CycleOfNextLine(uint32_t cycles) const {
@@ -136,6 +144,7 @@ class Tia final : public ale::stella::TIA {
   void ForgetWrites();
   int DrawnClock(const Access& access) const;
   void ColorBeyondEnd(uint8_t* screen) const;
+  bool WriteChange(uint8_t address, uint8_t value, uint32_t cycles);
   bool WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops);
   // Everything that a write does in the chip itself, `in_line` clocks after the line's start.
   void Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int in_line);
