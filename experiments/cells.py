@@ -18,7 +18,7 @@ import numpy as np
 
 import neuroevo
 from neuroevo.analysis.behavior_maps import BehaviorMap, behavior_map
-from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.rendering import Agent, render
 from neuroevo.core.tree import centers_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.paths import is_run
@@ -30,7 +30,7 @@ def qd_score(cells: BehaviorMap) -> float:
     return float(np.nansum(cells.fitness))
 
 
-def champions(reader: RunReader, cells: BehaviorMap) -> list[Player]:
+def champions(reader: RunReader, cells: BehaviorMap) -> list[Agent]:
     """Return three champions that behave differently."""
     fitness, last = cells.fitness, {tuple(cell): number for number, cell in enumerate(cells.cells)}
     x, y = np.indices(fitness.shape)
@@ -43,7 +43,7 @@ def champions(reader: RunReader, cells: BehaviorMap) -> list[Player]:
         genome = members.genomes(int(generation))[int(index)]
         if not all(center.has_weights for center in centers_of([genome]).values()):
             raise SystemExit(f"the weights of the champions of {reader.path} are not kept, expected a run of seeds")
-        players.append(Player(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
+        players.append(Agent(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
     return players
 
 

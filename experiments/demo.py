@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.rendering import Agent, render
 from neuroevo.analysis.run import Run as open_run
 from neuroevo.cli.common import Debug, reported_errors
 from neuroevo.config.load import load_config, make_config
@@ -107,7 +107,7 @@ def show(folder: Path) -> None:
     run.plot().savefig(folder / "curve.png", dpi=150)
     generations = {"generation 0": 0, "the last one": len(run.rows()) - 1}
     elites = {name: run.elite(number)[1] for name, number in generations.items()}
-    players = [Player(name, elite.genome, elite.normalizer) for name, elite in elites.items()]
+    players = [Agent(name, elite.genome, elite.normalizer) for name, elite in elites.items()]
     with written_aside(folder / "elites.mp4", force=True) as aside:
         render(run.config, players, held_out_seeds(1), aside, max_episode_steps=run.rows()[-1]["max_episode_steps"])
     print(

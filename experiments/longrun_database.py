@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.load import load_run_config
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Scaled
 from neuroevo.core.observation_statistics import Normalizer
@@ -137,7 +137,7 @@ def _genomes(values: Sequence[Mapping[str, Any]]) -> list[Genome]:
     return found
 
 
-def _populations(file: Path) -> Iterator[tuple[Played, np.ndarray, np.ndarray | None]]:
+def _populations(file: Path) -> Iterator[tuple[EvaluatedPopulation, np.ndarray, np.ndarray | None]]:
     """Read the members of each generation. ValueError: they are damaged."""
     data, at = file.read_bytes(), 0
     known: list[list[Genome]] = []
@@ -157,7 +157,7 @@ def _populations(file: Path) -> Iterator[tuple[Played, np.ndarray, np.ndarray | 
         if head["behaviors"]:
             ended = np.frombuffer(zlib.decompress(data[behaviors:end]), head["dtype"]).reshape(count, -1)
         known.append(_members(head, values, known))
-        played = Played(known[-1], values["fitness"], int(values["steps"].sum()), ended)
+        played = EvaluatedPopulation(known[-1], values["fitness"], int(values["steps"].sum()), ended)
         yield played, values["steps"], values.get("novelty")
         at = end
 

@@ -111,7 +111,7 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
 
 def update(algorithm: str, population: int, threads: int) -> Callable[[float], dict[str, Any]]:
     """An algorithm's second update of LargeModel: its seconds, and by how much the process has grown."""
-    from neuroevo.algorithms.base import Played
+    from neuroevo.algorithms.base import EvaluatedPopulation
     from neuroevo.algorithms.registry import ALGORITHMS
     from neuroevo.native import library
     from neuroevo.native.weights import NativeWeights
@@ -121,14 +121,14 @@ def update(algorithm: str, population: int, threads: int) -> Callable[[float], d
     weights = NativeWeights([_text("large_model", 18)])
     fitness, before = np.random.default_rng(0).standard_normal(population), rates.resident_mb()
     state = found.init(0)
-    told = found.tell(state, Played(found.ask(state, weights), fitness), weights)
+    told = found.tell(state, EvaluatedPopulation(found.ask(state, weights), fitness), weights)
     candidates = found.candidates(told)
-    state = found.tell_validation(told, Played(candidates, fitness[: len(candidates)]))
+    state = found.tell_validation(told, EvaluatedPopulation(candidates, fitness[: len(candidates)]))
     genomes = found.ask(state, weights)
 
     def measure(_: float) -> dict[str, Any]:
         began = time.perf_counter()
-        found.tell(state, Played(genomes, fitness), weights)
+        found.tell(state, EvaluatedPopulation(genomes, fitness), weights)
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024e-6 - before}
 

@@ -25,7 +25,7 @@ import numpy as np
 from cmaes import CMA
 from pydantic import Field
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -72,7 +72,7 @@ class CMAES(Algorithm):
         optimizer.reseed_rng(seed % 2**32)
         return [Genome(Center(optimizer.ask())) for _ in range(self.population)]
 
-    def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
+    def tell(self, state: CMAESState, population: EvaluatedPopulation, weights: Weights) -> CMAESState:
         """Add the vectors as they were played, rounded to 32 bits, and their fitness."""
         vectors = np.stack([genome.root.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))

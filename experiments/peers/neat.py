@@ -24,7 +24,7 @@ import neat
 import numpy as np
 
 from experiments.examples.xor import OUTPUTS, PAIRS
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.load import make_config
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.sessions.evaluators import make_evaluator
@@ -48,7 +48,9 @@ class _Count(Callback):
     def __init__(self, fitness: float):
         self.genomes, self._fitness = 0, fitness
 
-    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:  # noqa: ARG002
+    def population(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:  # noqa: ARG002
         self.genomes += len(played.genomes)
         if played.fitness.max() >= self._fitness:
             raise _Solved

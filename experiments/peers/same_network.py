@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.peers.experiment import Experiment
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.networks.network import Network
 
 
@@ -32,7 +32,7 @@ def kernel_initializer(experiment: Experiment, observation_size: int, action_siz
     """
     text = network_of(experiment).vector_text(observation_size, action_size)
     theta = np.zeros(NativeWeights([text]).dimension(0), np.float32)
-    layers = take_apart(text, theta).layers
+    layers = unpack_weights(text, theta).layers
     deviations = {layer.kernel.shape: layer.deviation for layer in layers if layer.kernel is not None}
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> jax.Array:

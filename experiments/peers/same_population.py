@@ -20,7 +20,7 @@ from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 
 
 class SamePopulation:
@@ -80,7 +80,7 @@ class SamePopulation:
 
     def _parameters(self, theta: np.ndarray) -> Any:
         """As Flax names them."""
-        dense = [layer for layer in take_apart(self.text, theta).layers if layer.kernel is not None]
+        dense = [layer for layer in unpack_weights(self.text, theta).layers if layer.kernel is not None]
         return {"params": {f"Dense_{i}": {"kernel": layer.kernel, "bias": layer.bias} for i, layer in enumerate(dense)}}
 
 

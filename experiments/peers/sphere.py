@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.ribs import Ribs
 from neuroevo.native.weights import NativeWeights
 
@@ -50,7 +50,7 @@ def run(seed: int, iterations: int) -> dict[str, float]:
     for _ in range(iterations):
         genomes = algorithm.ask(state, weights)
         fitness, behaviors = sphere(np.stack([weights.theta(each) for each in genomes]).astype(np.float64))
-        state, after = algorithm.tell(state, Played(genomes, fitness, 0, behaviors), weights), state
+        state, after = algorithm.tell(state, EvaluatedPopulation(genomes, fitness, 0, behaviors), weights), state
     return dict(algorithm.metrics(after, state))
 
 

@@ -25,7 +25,7 @@ _EACH = PartitionSpec(_AXIS)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
-class Played:
+class FinishedEpisodes:
     """What the host learns of a run of the program.
 
     Attributes:
@@ -125,7 +125,7 @@ class Lanes:
         self._stocked = np.where(renew, counts, self._stocked)
         self.in_stock = np.where(renew, counts, self.in_stock)
 
-    def run(self, more: np.ndarray) -> Played:
+    def run(self, more: np.ndarray) -> FinishedEpisodes:
         """Plays until the stock of a device with more episodes is empty, or for some steps.
 
         Args:
@@ -141,7 +141,7 @@ class Lanes:
             ]
         )
         score = ended.score
-        return Played(
+        return FinishedEpisodes(
             ended.episode[own].astype(np.int64),
             score.steps[own].astype(np.int64),
             score.returns[own].astype(np.float64).sum(-1),

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from neuroevo.core.errors import UserError
-from neuroevo.networks.layers import Layer, take_apart
+from neuroevo.networks.layers import Layer, unpack_weights
 
 Forward = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -27,7 +27,7 @@ def initial_scales(text: str, dimension: int) -> np.ndarray:
         float32 [D].
     """
     scales = np.zeros(dimension, np.float32)
-    for layer in take_apart(text, scales).layers:
+    for layer in unpack_weights(text, scales).layers:
         if layer.kernel is not None:
             layer.kernel[...] = layer.deviation  # a view
     return scales
@@ -45,7 +45,7 @@ def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
     """
 
     def outputs(theta: jax.Array, observation: jax.Array) -> jax.Array:
-        network = take_apart(text, theta, statistics)  # type: ignore[arg-type]
+        network = unpack_weights(text, theta, statistics)  # type: ignore[arg-type]
         x = observation.astype(jnp.float32)
         if network.dtype == "uint8":
             x = x * jnp.float32(1 / 255)

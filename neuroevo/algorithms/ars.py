@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs, noise_seeds
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.selection import finite, ranking
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
@@ -59,7 +59,7 @@ class ARS(CenterSearch):
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
         return antithetic_pairs(state.center, seeds, self.sigma, self.mutation_kind)
 
-    def tell(self, state: ARSState, population: Played, weights: Weights) -> ARSState:
+    def tell(self, state: ARSState, population: EvaluatedPopulation, weights: Weights) -> ARSState:
         """Move the center along the best pairs; not at all where their returns are equal.
 
         Raises:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, Strict
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.algorithms.optimizers import Optimizer, OptimizerState
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind
@@ -35,7 +35,7 @@ class CenterState(State):
 
     center: Genome
 
-    def moved(self, theta: np.ndarray, population: Played, **changes: Any) -> Any:
+    def moved(self, theta: np.ndarray, population: EvaluatedPopulation, **changes: Any) -> Any:
         """Return the state before the next generation.
 
         Args:

@@ -30,8 +30,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from neuroevo.algorithms.base import Algorithm, Played, State
-from neuroevo.algorithms.novelty import checked, known
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
+from neuroevo.algorithms.novelty import known, validate_behaviors
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
@@ -149,7 +149,7 @@ class AskTell(Algorithm):
         assert live.vectors is not None
         return [Genome(Center(np.asarray(vector))) for vector in live.vectors.astype(np.float32)]
 
-    def tell(self, state: AskTellState, population: Played, weights: Weights) -> AskTellState:
+    def tell(self, state: AskTellState, population: EvaluatedPopulation, weights: Weights) -> AskTellState:
         """Tell the optimizer and return the state after it.
 
         Raises:
@@ -160,7 +160,9 @@ class AskTell(Algorithm):
         assert live.vectors is not None
         fitness, behaviors = finite(population.fitness, len(live.vectors)), None
         if self.behavior is not None:
-            behaviors = np.nan_to_num(checked(population.behaviors, len(fitness)).astype(np.float64), nan=_UNKNOWN)
+            behaviors = np.nan_to_num(
+                validate_behaviors(population.behaviors, len(fitness)).astype(np.float64), nan=_UNKNOWN
+            )
         _live.pop(state, None)  # it moves on
         live.optimizer.tell(fitness, _told(behaviors))
         mean = live.optimizer.mean()

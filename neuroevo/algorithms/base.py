@@ -28,7 +28,7 @@ from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class EvaluatedPopulation:
     """N genomes with the results of their episodes.
 
     Attributes:
@@ -146,7 +146,7 @@ class Algorithm(ABC):
         """
 
     @abstractmethod
-    def tell(self, state: Any, population: Played, weights: Weights) -> Any:
+    def tell(self, state: Any, population: EvaluatedPopulation, weights: Weights) -> Any:
         """Return the state after the population's episodes.
 
         Without candidates it is the state before the next generation, whose number and steps it has.
@@ -176,7 +176,7 @@ class Algorithm(ABC):
         """
         return []
 
-    def tell_validation(self, state: Any, validation: Played) -> Any:
+    def tell_validation(self, state: Any, validation: EvaluatedPopulation) -> Any:
         """Return the state before the next generation; by default the one that tell() returned.
 
         Args:
@@ -192,7 +192,7 @@ class Algorithm(ABC):
         """Return the genomes that another run may start from, best first; by default the elite alone."""
         return [self.elite(state)]
 
-    def novelties(self, state: Any, population: Played) -> np.ndarray | None:
+    def novelties(self, state: Any, population: EvaluatedPopulation) -> np.ndarray | None:
         """Return the novelty of each member of a population.
 
         Args:

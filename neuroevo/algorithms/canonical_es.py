@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.cumulation import StepSize, StepSizeState
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
@@ -44,7 +44,7 @@ class CanonicalES(CenterSearch):
         sigma = state.step_size(self.sigma)
         return [state.center.child(seed, sigma, self.mutation_kind) for seed in seeds]
 
-    def tell(self, state: StepSizeState, population: Played, weights: Weights) -> StepSizeState:
+    def tell(self, state: StepSizeState, population: EvaluatedPopulation, weights: Weights) -> StepSizeState:
         """Move the center by the weighted mean of the best ones' noise, and adapt sigma.
 
         Raises:

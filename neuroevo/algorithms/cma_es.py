@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo.algorithms.ascent import CenterSearch
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.cumulation import Offspring, StepSize, StepSizeState, population_size
 from neuroevo.algorithms.fitness_shaping import by_rank
 from neuroevo.algorithms.selection import finite
@@ -95,7 +95,7 @@ class CMAES(CenterSearch):
         theta, sigma = weights.theta(state.center).astype(np.float64), state.step_size(self.sigma)
         return [Genome(Center(theta + sigma * step), network=state.center.network) for step in steps]
 
-    def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
+    def tell(self, state: CMAESState, population: EvaluatedPopulation, weights: Weights) -> CMAESState:
         """Move the center to the weighted mean of the best half; adapt the covariance matrix and the step size.
 
         Raises:

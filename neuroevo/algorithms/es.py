@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import CenterSearch, CenterState, WeightDecay, antithetic_pairs, ascend, estimate
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
@@ -67,7 +67,7 @@ class ES(CenterSearch):
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
         return antithetic_pairs(state.center, seeds, scale_at(self.sigma, state), self.mutation_kind)
 
-    def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
+    def tell(self, state: ESState, population: EvaluatedPopulation, weights: Weights) -> ESState:
         """Move the center by one optimizer step.
 
         Raises:

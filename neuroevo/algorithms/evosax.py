@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
@@ -112,7 +112,7 @@ class Evosax(Algorithm):
         population, _ = self._asked(state, weights)
         return [Genome(Center(vector), network) for vector in np.asarray(population)]
 
-    def tell(self, state: EvosaxState, population: Played, weights: Weights) -> EvosaxState:
+    def tell(self, state: EvosaxState, population: EvaluatedPopulation, weights: Weights) -> EvosaxState:
         """Let the strategy see the vectors and minus their fitness, which it minimizes.
 
         Raises:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.safe_mutations import rescaled
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
@@ -148,7 +148,7 @@ class GA(TruncationGA):
             sigmas = rescaled(parents, noise_of(parents, state), first, self.output_change, weights)
         return [*elites, *mutated(parents, sigmas, state)]
 
-    def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
+    def tell(self, state: GAState, population: EvaluatedPopulation, weights: Weights | None = None) -> GAState:
         """Select the fittest as parents and as candidates; the previous elite is the first candidate."""
         genomes, fitness = population.genomes, population.fitness
         return replace(
@@ -158,7 +158,7 @@ class GA(TruncationGA):
             parents=tuple(genomes[i] for i in ranking(finite(fitness, len(genomes)))[: self.parents]),
         )
 
-    def tell_validation(self, state: GAState, validation: Played) -> GAState:
+    def tell_validation(self, state: GAState, validation: EvaluatedPopulation) -> GAState:
         """Select the candidate with the best validation as the elite, which is always a parent."""
         told: GAState = super().tell_validation(state, validation)
         if told.elite is None or told.elite in told.parents:

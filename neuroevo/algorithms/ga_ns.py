@@ -18,9 +18,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
-from neuroevo.algorithms.novelty import check_behaviors, checked, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import check_behaviors, mean_and_highest, novelty, validate_behaviors
 from neuroevo.algorithms.schedules import scale_at, shortest
 from neuroevo.algorithms.selection import pick_candidates, ranking
 from neuroevo.core.archive import Archive
@@ -84,7 +84,7 @@ class GANS(TruncationGA):
         """What to record of an episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
-    def tell(self, state: GANSState, population: Played, weights: Weights | None = None) -> GANSState:
+    def tell(self, state: GANSState, population: EvaluatedPopulation, weights: Weights | None = None) -> GANSState:
         """Select the most novel as parents; the previous elite and the fittest are the candidates.
 
         Novelty is measured against the archive as it was before this generation's behaviors enter it.
@@ -107,14 +107,14 @@ class GANS(TruncationGA):
             max_novelty=highest,
         )
 
-    def novelties(self, state: GANSState, population: Played) -> np.ndarray:
+    def novelties(self, state: GANSState, population: EvaluatedPopulation) -> np.ndarray:
         """Return the novelty of each member, float64 [N]; NaN where its behavior is unknown."""
         return self._scored(state, population)[2][-len(population.genomes) :]
 
-    def _scored(self, state: GANSState, population: Played) -> tuple[list[Genome], np.ndarray, np.ndarray]:
+    def _scored(self, state: GANSState, population: EvaluatedPopulation) -> tuple[list[Genome], np.ndarray, np.ndarray]:
         """Return genomes, behaviors and novelties of the leader, if there is one, and of the members."""
         genomes = list(population.genomes)
-        behaviors = checked(population.behaviors, len(genomes), state.archive)
+        behaviors = validate_behaviors(population.behaviors, len(genomes), state.archive)
         if state.leader is not None:
             genomes, behaviors = [state.parents[0], *genomes], np.vstack([state.leader, behaviors])
         return genomes, behaviors, novelty(behaviors, state.archive, self.k, peers=True)

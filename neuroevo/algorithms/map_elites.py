@@ -15,9 +15,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.cells import CellSettings
-from neuroevo.algorithms.novelty import check_behaviors, checked, known, novelty
+from neuroevo.algorithms.novelty import check_behaviors, known, novelty, validate_behaviors
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
     ValidatedSearch,
@@ -87,14 +87,16 @@ class MAPElites(CellSettings, ValidatedSearch):
         picked = pick_parents(parents, self.population, state, self.tournament)
         return mutated(picked, [scale_at(self.sigma, state)] * self.population, state)
 
-    def tell(self, state: MAPElitesState, population: Played, weights: Weights | None = None) -> MAPElitesState:
+    def tell(
+        self, state: MAPElitesState, population: EvaluatedPopulation, weights: Weights | None = None
+    ) -> MAPElitesState:
         """Let every genome compete for the cell of its behavior.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
         """
         genomes, fitness = population.genomes, finite(population.fitness, len(population.genomes))
-        behaviors = checked(population.behaviors, len(genomes), state.cells).astype(np.float64)
+        behaviors = validate_behaviors(population.behaviors, len(genomes), state.cells).astype(np.float64)
         behaviors[~known(behaviors)] = np.nan
         cells = state.cells.keep_best(self.grid, behaviors, genomes, fitness)
         best, scores = (genomes, fitness) if cells.fitness is None else (cells.genomes, cells.fitness)

@@ -20,10 +20,10 @@ from typing import Literal
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.cells import CellSettings
 from neuroevo.algorithms.es import ES, ESState
-from neuroevo.algorithms.novelty import check_behaviors, checked, known, novelty
+from neuroevo.algorithms.novelty import check_behaviors, known, novelty, validate_behaviors
 from neuroevo.algorithms.schedules import scale_at, shortest
 from neuroevo.algorithms.selection import finite, ranking
 from neuroevo.core.archive import Archive
@@ -75,7 +75,7 @@ class MEES(CellSettings, ES):
 
     state_type = MEESState
 
-    def tell(self, state: MEESState, population: Played, weights: Weights) -> MEESState:  # type: ignore[override]
+    def tell(self, state: MEESState, population: EvaluatedPopulation, weights: Weights) -> MEESState:  # type: ignore[override]
         """Move the center by one optimizer step towards novelty or fitness.
 
         Raises:
@@ -83,7 +83,7 @@ class MEES(CellSettings, ES):
         """
         count = len(population.genomes)
         fitness = finite(population.fitness, count)
-        behaviors = checked(population.behaviors, count, state.behaviors)
+        behaviors = validate_behaviors(population.behaviors, count, state.behaviors)
         if state.explores:
             score = novelty(behaviors, state.behaviors, self.k, peers=False)
             fitness = np.nan_to_num(score, nan=-1.0)  # unknown behaviors are the least novel
@@ -95,14 +95,14 @@ class MEES(CellSettings, ES):
         """Return the center that has moved."""
         return [state.center]
 
-    def tell_validation(self, state: MEESState, validation: Played) -> MEESState:
+    def tell_validation(self, state: MEESState, validation: EvaluatedPopulation) -> MEESState:
         """Let the center compete for the cell of its behavior, and select another cell when it is time.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
         """
         fitness = finite(validation.fitness, 1, "candidate")
-        behaviors = checked(validation.behaviors, 1, state.behaviors).astype(np.float64)
+        behaviors = validate_behaviors(validation.behaviors, 1, state.behaviors).astype(np.float64)
         behaviors[~known(behaviors)] = np.nan
         cells = state.cells.keep_best(self.grid, behaviors, validation.genomes, fitness)
         came = tuple(genome for genome in validation.genomes if genome in cells.genomes)
@@ -133,11 +133,11 @@ class MEES(CellSettings, ES):
         """Return the centers of the cells."""
         return state.cells
 
-    def novelties(self, state: MEESState, population: Played) -> np.ndarray | None:
+    def novelties(self, state: MEESState, population: EvaluatedPopulation) -> np.ndarray | None:
         """Return the novelty of each member, float64 [N], NaN where unknown; None before the first center is known."""
         if not state.behaviors:
             return None
-        behaviors = checked(population.behaviors, len(population.genomes), state.behaviors)
+        behaviors = validate_behaviors(population.behaviors, len(population.genomes), state.behaviors)
         return novelty(behaviors, state.behaviors, self.k, peers=False)
 
     def metrics(self, before: MEESState, after: MEESState) -> dict[str, float]:  # type: ignore[override]

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.neat_genes import (
     Genes,
     GeneTable,
@@ -157,7 +157,7 @@ class NEAT(ValidatedSearch):
         shape = Shape.of(weights.networks[0])
         return [expressed(genes, shape) for genes in self._members(state, weights, shape)[0]]
 
-    def tell(self, state: NEATState, population: Played, weights: Weights) -> NEATState:
+    def tell(self, state: NEATState, population: EvaluatedPopulation, weights: Weights) -> NEATState:
         """Divide the population into species and breed the next one; select candidates for the elite."""
         genomes, fitness = population.genomes, finite(population.fitness, len(population.genomes))
         shape = Shape.of(weights.networks[0])

@@ -17,7 +17,7 @@ from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Draws
 from neuroevo.networks.graphs import graph_layer
-from neuroevo.networks.layers import output_size, split_lines, take_apart
+from neuroevo.networks.layers import output_size, split_lines, unpack_weights
 
 _TRIES = 20  # to find two nodes without an edge between them
 _SMALL = 20  # genomes with fewer edges count differing edges, not their share
@@ -168,7 +168,7 @@ def of_network(text: str, theta: np.ndarray, shape: Shape, first: int) -> Genes:
         shape: Its inputs and outputs.
         first: Number of its first hidden node.
     """
-    layer = take_apart(text, theta).layers[0]
+    layer = unpack_weights(text, theta).layers[0]
     assert layer.edges is not None and layer.kernel is not None and layer.bias is not None
     hidden = len(layer.bias) - shape.outputs
     outputs = shape.inputs + np.arange(shape.outputs)

@@ -27,7 +27,7 @@ def known(behaviors: np.ndarray) -> np.ndarray:
     return (np.abs(behaviors) < _LIMIT).all(axis=1)  # false for NaN
 
 
-def checked(behaviors: np.ndarray | None, count: int, archive: Archive | None = None) -> np.ndarray:
+def validate_behaviors(behaviors: np.ndarray | None, count: int, archive: Archive | None = None) -> np.ndarray:
     """Return the behaviors if their shape is as expected.
 
     Args:

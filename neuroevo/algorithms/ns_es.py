@@ -31,9 +31,9 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.algorithms.fitness_shaping import centered_ranks
-from neuroevo.algorithms.novelty import check_behaviors, checked, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import check_behaviors, known, mean_and_highest, novelty, validate_behaviors
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import finite, known_elite
@@ -144,14 +144,14 @@ class NSES(Algorithm):
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
         return antithetic_pairs(state.centers[state.chosen], seeds, scale_at(self.sigma, state))
 
-    def tell(self, state: NSESState, population: Played, weights: Weights) -> NSESState:
+    def tell(self, state: NSESState, population: EvaluatedPopulation, weights: Weights) -> NSESState:
         """Move the chosen center by one optimizer step, or nothing while the archive is empty.
 
         Raises:
             ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
         """
         fitness = finite(population.fitness, len(population.genomes))
-        behaviors = checked(population.behaviors, len(population.genomes), state.archive)
+        behaviors = validate_behaviors(population.behaviors, len(population.genomes), state.archive)
         state = replace(state, steps=state.steps + population.steps)
         if not state.archive:
             return state
@@ -173,25 +173,25 @@ class NSES(Algorithm):
             max_novelty=highest,
         )
 
-    def novelties(self, state: NSESState, population: Played) -> np.ndarray | None:
+    def novelties(self, state: NSESState, population: EvaluatedPopulation) -> np.ndarray | None:
         """Return the novelty of each member, float64 [N], NaN where unknown; None while the archive is empty."""
         if not state.archive:
             return None
-        behaviors = checked(population.behaviors, len(population.genomes), state.archive)
+        behaviors = validate_behaviors(population.behaviors, len(population.genomes), state.archive)
         return novelty(behaviors, state.archive, self.k, peers=False)
 
     def candidates(self, state: NSESState) -> list[Genome]:
         """Return the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""
         return [state.centers[i] for i in _unplayed(state)]
 
-    def tell_validation(self, state: NSESState, validation: Played) -> NSESState:
+    def tell_validation(self, state: NSESState, validation: EvaluatedPopulation) -> NSESState:
         """Add the candidates' behaviors to the archive, update the elite, and draw the next center.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
         """
         fitness = finite(validation.fitness, len(validation.genomes), "candidate")
-        rows = checked(validation.behaviors, len(validation.genomes), state.archive)
+        rows = validate_behaviors(validation.behaviors, len(validation.genomes), state.archive)
         found, behaviors = known(rows), state.behaviors
         for i, row, is_known in zip(_unplayed(state), rows, found, strict=True):
             behaviors = _with(behaviors, i, row.copy() if is_known else None)
@@ -295,7 +295,7 @@ class NSRAES(NSES):
 
     state_type = NSRAESState
 
-    def tell_validation(self, state: NSRAESState, validation: Played) -> NSRAESState:  # type: ignore[override]
+    def tell_validation(self, state: NSRAESState, validation: EvaluatedPopulation) -> NSRAESState:  # type: ignore[override]
         """Add the candidates' behaviors to the archive, update elite and weight, and draw the next center."""
         after = super().tell_validation(state, validation)
         assert isinstance(after, NSRAESState)  # as state is

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import CenterSearch, ascend, noise_seeds
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import ClipUp, Optimizer, OptimizerState
 from neuroevo.algorithms.selection import finite
@@ -84,7 +84,7 @@ class PGPE(CenterSearch):
         """Return the center's antithetic pairs, plus before minus."""
         return state.pairs((state.members or self.population) // 2, self.sigma, weights)
 
-    def tell(self, state: PGPEState, population: Played, weights: Weights) -> PGPEState:
+    def tell(self, state: PGPEState, population: EvaluatedPopulation, weights: Weights) -> PGPEState:
         """Move the center by one optimizer step, and the standard deviations by at most a share of them.
 
         Raises:
@@ -114,7 +114,7 @@ class PGPE(CenterSearch):
             "members": before.members or self.population,
         }
 
-    def _members(self, population: Played) -> int:
+    def _members(self, population: EvaluatedPopulation) -> int:
         """Return the size of the next population: the one that would have had steps_per_generation now."""
         if not self.steps_per_generation:
             return self.population

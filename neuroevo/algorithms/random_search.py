@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.selection import (
     ValidatedSearch,
     ValidatedState,
@@ -47,7 +47,9 @@ class RandomSearch(ValidatedSearch):
         """Return fresh genomes."""
         return fresh_genomes(self.population, state)
 
-    def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
+    def tell(
+        self, state: RandomSearchState, population: EvaluatedPopulation, weights: Weights | None = None
+    ) -> RandomSearchState:
         """Select the previous elite and the fittest as candidates."""
         best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         return replace(state, steps=state.steps + population.steps, candidates=tuple(best))

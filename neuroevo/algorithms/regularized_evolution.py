@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import (
     ValidatedSearch,
@@ -134,7 +134,7 @@ class RegularizedEvolution(ValidatedSearch):
             for parent, before, text, seed in zip(parents, own, networks, noise, strict=True)
         ]
 
-    def tell(self, state: RegularizedState, population: Played, weights: Weights) -> RegularizedState:
+    def tell(self, state: RegularizedState, population: EvaluatedPopulation, weights: Weights) -> RegularizedState:
         """Append the offspring, let others die, and keep the front.
 
         Raises:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
 
@@ -45,7 +45,7 @@ class ValidatedSearch(Algorithm, ABC):
         """Return the candidates that tell() has chosen."""
         return list(state.candidates)
 
-    def tell_validation(self, state: Any, validation: Played) -> Any:
+    def tell_validation(self, state: Any, validation: EvaluatedPopulation) -> Any:
         """Select the candidate with the best validation as the elite."""
         return replace(
             state,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.cumulation import Offspring, StepSize, StepSizeState, population_size
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
@@ -62,7 +62,7 @@ class SepCMAES(CenterSearch):
         kind, sigma = Scaled(Center(spread)), state.step_size(self.sigma)
         return [state.center.child(seed, sigma, kind) for seed in seeds]
 
-    def tell(self, state: SepCMAESState, population: Played, weights: Weights) -> SepCMAESState:
+    def tell(self, state: SepCMAESState, population: EvaluatedPopulation, weights: Weights) -> SepCMAESState:
         """Move the center to the weighted mean of the best half; adapt standard deviations and step size.
 
         Raises:

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import CenterSearch, noise_seeds
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.fitness_shaping import rank_weights
 from neuroevo.algorithms.selection import finite
 from neuroevo.algorithms.spread import SpreadState
@@ -47,7 +47,7 @@ class SNES(CenterSearch):
         """Return the center's antithetic pairs, plus before minus."""
         return state.pairs(self.population // 2, self.sigma, weights)
 
-    def tell(self, state: SpreadState, population: Played, weights: Weights) -> SpreadState:
+    def tell(self, state: SpreadState, population: EvaluatedPopulation, weights: Weights) -> SpreadState:
         """Move the center and the standard deviations along the natural gradient.
 
         Raises:

@@ -11,7 +11,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.networks.layers import Layers, take_apart
+from neuroevo.networks.layers import Layers, unpack_weights
 from neuroevo.runs.reader import Elite
 
 
@@ -55,7 +55,7 @@ class Exported:
         Raises:
             UserError: The network has vbn layers whose statistics are not known.
         """
-        parts = take_apart(self.text, self.theta, self.statistics)
+        parts = unpack_weights(self.text, self.theta, self.statistics)
         for layer in parts.layers:
             if layer.kind == "vbn" and layer.mean is None:
                 raise UserError(f"{self.name} has vbn layers, expected their statistics beside its weights")

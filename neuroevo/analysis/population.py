@@ -20,7 +20,7 @@ from neuroevo.training.state import TrainState
 
 
 @dataclass(frozen=True, repr=False)
-class Population:
+class Members:
     """The N members of a generation.
 
     Attributes:
@@ -47,10 +47,10 @@ class Population:
 
     def __repr__(self) -> str:
         fitness = f"fitness mean {self.fitness.mean():,.1f} max {self.fitness.max():,.1f}" if len(self.fitness) else ""
-        return f"Population(generation {self.generation}, {len(self.genomes)} members, {fitness})"
+        return f"Members(generation {self.generation}, {len(self.genomes)} members, {fitness})"
 
 
-def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:
+def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> Members:
     """Read a generation's members and their fitness.
 
     Args:
@@ -83,13 +83,13 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
         )
     state = reader.state(generation)
     genomes = reader.config.algorithm.ask(state.algorithm, weights_of(reader.config, reader.reference_batch()))
-    population = Population(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
+    population = Members(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
     if wanted is None:
         return population
     return replace(population, behaviors=_behaviors(reader, population, state, wanted))
 
 
-def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | None:
+def _kept(reader: RunReader, generation: int, behaviors: bool) -> Members | None:
     """Return what run.db has of a generation; None if it has nothing, or centers whose weights are not stored."""
     found = MembersReader(reader.path)
     members = found.find(generation, behaviors)
@@ -103,10 +103,10 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
             )
         except UserError:
             return None
-    return Population(generation, genomes, members.fitness, members.played_behaviors)
+    return Members(generation, genomes, members.fitness, members.played_behaviors)
 
 
-def _behaviors(reader: RunReader, population: Population, state: TrainState, behavior: Behavior) -> np.ndarray:
+def _behaviors(reader: RunReader, population: Members, state: TrainState, behavior: Behavior) -> np.ndarray:
     """Return the members' behaviors [N, B] in the run's episodes. UserError: the episodes differ on this machine."""
     config, generation = reader.config, population.generation
     if config.environment.accelerated:

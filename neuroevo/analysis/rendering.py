@@ -23,7 +23,7 @@ from neuroevo.runs.reader import RunReader
 
 
 @dataclass(frozen=True)
-class Player:
+class Agent:
     """Who plays.
 
     Attributes:
@@ -54,7 +54,7 @@ class Rendered:
     size: tuple[int, int]
 
 
-def choose_players(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Player]]:
+def choose_agents(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Agent]]:
     """Return a finished generation, its elite, and its other members with the highest fitness.
 
     Args:
@@ -66,12 +66,12 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
         UserError: There is no such generation, it has fewer members, or the state that they follow from is gone.
     """
     generation, elite = reader.elite(generation)
-    players = [Player("elite", elite.genome, elite.normalizer)]
+    players = [Agent("elite", elite.genome, elite.normalizer)]
     if members == 1:
         return generation, players
     population = read_population(reader, generation)
     others = [
-        Player(f"#{rank}", population.genomes[index], elite.normalizer)
+        Agent(f"#{rank}", population.genomes[index], elite.normalizer)
         for rank, index in enumerate(population.ranking, start=1)
         if population.genomes[index] != elite.genome
     ]
@@ -82,7 +82,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
 
 def render(
     config: Config,
-    players: Sequence[Player],
+    players: Sequence[Agent],
     seeds: Sequence[int],
     path: Path,
     *,
@@ -152,7 +152,7 @@ def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
     return Robots(pool, model, scale, every_step)
 
 
-def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarray | None) -> Replay:
+def _replay(config: Config, players: Sequence[Agent], reference_batch: np.ndarray | None) -> Replay:
     """Make the players' environment with screens. UserError: it cannot be made with screens."""
     rendered = config.environment.rendered()
     genomes = [player.genome for player in players]
@@ -165,7 +165,7 @@ def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarr
         raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error
 
 
-def _captions(players: Sequence[Player], moment: ReplayStep) -> list[str]:
+def _captions(players: Sequence[Agent], moment: ReplayStep) -> list[str]:
     return [
         f"{player.name}: {value:g}{'' if playing else ' (over)'}"
         for player, value, playing in zip(players, moment.returns, moment.playing, strict=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate_run
-from neuroevo.analysis.population import Population, read_population
+from neuroevo.analysis.population import Members, read_population
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.behavior import Behavior
@@ -108,7 +108,7 @@ class Run(RunReader):
             UserError: There is no such generation, its members are not known any more, the file's name has another
                 ending, or the environment has no screens.
         """
-        from neuroevo.analysis.rendering import choose_players, render
+        from neuroevo.analysis.rendering import choose_agents, render
         from neuroevo.analysis.video.writer import check_format
         from neuroevo.system.files import written_aside
 
@@ -126,7 +126,7 @@ class Run(RunReader):
                     self.config, elite, seeds, aside, max_episode_steps=max_episode_steps, on_progress=on_progress
                 )
         check_format(out)
-        _, players = choose_players(self, generation, members)
+        _, players = choose_agents(self, generation, members)
         with written_aside(out, force=True) as aside:
             return render(
                 self.config,
@@ -224,7 +224,7 @@ class Run(RunReader):
 
         return plot([self], x, column)
 
-    def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:
+    def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> Members:
         """Return the members of a generation with their parents, fitness and, on request, behaviors.
 
         Args:

@@ -17,7 +17,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.envs.environment import Environment
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.runs.reader import Elite
 from neuroevo.sessions.evaluators import make_evaluator
 
@@ -126,7 +126,7 @@ def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.nda
 
     parts: list[np.ndarray] = []
     sees_inputs = True  # the layer's inputs are the observation's numbers
-    for layer in take_apart(text, theta).layers:
+    for layer in unpack_weights(text, theta).layers:
         if sees_inputs and layer.kind == "graph":
             raise UserError("the network's first layer is a graph, expected one that weighs all of its inputs")
         if sees_inputs and layer.kind == "layer_norm":

@@ -29,7 +29,7 @@ from neuroevo.cli import (
 )
 from neuroevo.cli.common import show_whole_summaries
 from neuroevo.core.version import VERSION
-from neuroevo.rollout.tensorflow_import import be_lean
+from neuroevo.rollout.tensorflow_import import skip_optional_imports
 from neuroevo.system.safe_path import safe_variables
 
 app = typer.Typer(
@@ -61,7 +61,7 @@ def _options(
 def main() -> None:
     """Run the command line in sys.argv; the entry point of the console script."""
     os.environ.update(safe_variables())
-    be_lean()
+    skip_optional_imports()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: a path may have what the encoding lacks
     try:

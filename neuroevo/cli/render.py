@@ -73,7 +73,7 @@ def render(
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
-        from neuroevo.analysis.rendering import choose_players
+        from neuroevo.analysis.rendering import choose_agents
         from neuroevo.analysis.rendering import render as play
         from neuroevo.analysis.video.writer import check_format
         from neuroevo.runs.reader import RunReader
@@ -89,7 +89,7 @@ def render(
             _page(reader, generation, episode_seeds(episodes, seed), out, max_episode_steps, force)
             return
         check_format(out)
-        generation, players = choose_players(reader, generation, members)
+        generation, players = choose_agents(reader, generation, members)
         reference_batch = reader.reference_batch()
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
             seeds = episode_seeds(episodes, seed)

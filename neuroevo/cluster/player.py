@@ -26,7 +26,7 @@ from neuroevo.core.evaluator import OwnNetworkLimits, Work
 from neuroevo.core.genome import GAUSSIAN, Center, Kind
 from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
-from neuroevo.rollout.tensorflow_import import be_lean
+from neuroevo.rollout.tensorflow_import import skip_optional_imports
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Player(Closing):
     ):
         check_origin(settings.origin)
         keep(settings.modules, settings.folder)
-        be_lean()
+        skip_optional_imports()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator
 

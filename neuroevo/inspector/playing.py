@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.analysis.population import read_population
-from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.rendering import Agent, render
 from neuroevo.analysis.replay import Replay, ReplayStep
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
@@ -109,7 +109,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
     steps = int(run.metrics.rows[member.generation]["max_episode_steps"])
     watched, note = Watched(), ""
     batch = reader.reference_batch()
-    player = Player("", genome, reader.normalizer(member.generation))
+    player = Agent("", genome, reader.normalizer(member.generation))
     made: dict[str, Any] = {}
     try:
         rendered = render(

@@ -14,7 +14,7 @@ import numpy as np
 from neuroevo.core.genome import GAUSSIAN, Kind, LowRank
 from neuroevo.native.ffi import indices, ref, shaped, sized, strings
 from neuroevo.native.library import BACKENDS, call, core, cuda
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 
 Ints = Sequence[int] | np.ndarray
 
@@ -86,7 +86,7 @@ class Population:
         else:
             call("population_make", backend.encode(), texts, len(texts), rows, dtype.encode(), floats, made)
         self.dimensions = [self._dimension(network) for network in range(len(networks))]
-        first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
+        first = unpack_weights(networks[0], np.zeros(self.dimensions[0], np.float32))
         self.observation_dtype = np.dtype(first.dtype)
         self.observation_shape, self.outputs = first.shape, first.outputs
         recurrent = ctypes.c_int()

@@ -95,7 +95,7 @@ def output_size(text: str) -> int:
     return math.prod(shape)
 
 
-def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
+def unpack_weights(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
     """Split a network into layers, each with its own weights.
 
     Args:

@@ -14,7 +14,7 @@ _OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and others import 
 _lean = False
 
 
-def be_lean() -> None:
+def skip_optional_imports() -> None:
     """Make load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
 
     For processes that are neuroevo's alone. Whoever imports one of these packages later gets it.

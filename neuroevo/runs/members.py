@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.runs.database import DATABASE, Database
@@ -189,7 +189,7 @@ class MembersReader:
 def write_members(
     database: Database,
     generation: int,
-    played: Played,
+    played: EvaluatedPopulation,
     steps: np.ndarray,
     novelties: np.ndarray | None,
     genomes: GenomeWriter | None,

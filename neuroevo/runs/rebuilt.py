@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played, State
+from neuroevo.algorithms.base import EvaluatedPopulation, State
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
@@ -50,10 +50,12 @@ def state_after(config: Config, weights: Weights, state: State, path: Path, firs
             if not np.array_equal(seeds, kept.seeds):
                 raise ValueError("it asks for other members than it did")
             behaviors = kept.played_behaviors if algorithm.behavior is not None else None
-            state = algorithm.tell(state, Played(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights)
+            state = algorithm.tell(
+                state, EvaluatedPopulation(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights
+            )
             if algorithm.candidates(state):
                 raise ValueError("its state depends on validation episodes, which are not kept")
-            state = algorithm.tell_validation(state, Played([], np.zeros(0)))
+            state = algorithm.tell_validation(state, EvaluatedPopulation([], np.zeros(0)))
         except ValueError as error:
             raise UserError(
                 f"the state of {config.algorithm_name} after generation {each} of {path} is not known: {error}"

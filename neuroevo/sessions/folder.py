@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.own_modules import keep_sources, remember_own
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
@@ -224,7 +224,9 @@ class RunFolder(Callback):
         return self
 
     @override
-    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+    def population(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:
         self._recorder.population(generation, played, steps, novelties)
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.schema import Config
 from neuroevo.core.genome import Genome
 from neuroevo.runs.generation_rows import write_generation
@@ -38,7 +38,7 @@ class Recorder:
         self._database, self._settings = database, config.checkpoints
         self._budget = config.logging.members_megabytes * 1_000_000
         self._genomes = GenomeWriter(database, known)
-        self._played: dict[int, tuple[Played, np.ndarray, np.ndarray | None]] = {}
+        self._played: dict[int, tuple[EvaluatedPopulation, np.ndarray, np.ndarray | None]] = {}
         self._members: Sequence[Genome] = ()  # of the last generation
         self._next = generation  # the first generation without a row
         self._full = False
@@ -59,7 +59,9 @@ class Recorder:
             self._genomes = GenomeWriter(self._database, known)
             raise
 
-    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+    def population(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:
         """Take a population, which add() will store; see Callback.population()."""
         self._played[generation] = played, steps, novelties
 
@@ -93,7 +95,9 @@ class Recorder:
             self._database, [each for each in old if not (settings.keep_every and each % settings.keep_every == 0)]
         )
 
-    def _add_members(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+    def _add_members(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:
         used = self._bytes / self._budget if self._budget else 2.0
         if used > 1 and not self._full:
             self._full = True

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.schema import Config
 from neuroevo.training.record import Record
 
@@ -79,7 +79,9 @@ class Callback:
                 resumed run already has, or that was tested during earlier generations, is not among them.
         """
 
-    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+    def population(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:
         """Handle the end of a generation's population and validation, before anything of it is written.
 
         Args:
@@ -183,7 +185,9 @@ class Callbacks(Callback):
             self._notify(each.progress, finished, steps)
 
     @override
-    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+    def population(
+        self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
+    ) -> None:
         for each in self._all:
             self._notify(each.population, generation, played, steps, novelties)
 

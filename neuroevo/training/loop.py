@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from neuroevo.algorithms.base import Algorithm, Played
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
 from neuroevo.core.episode import Outcomes
@@ -137,7 +137,7 @@ def _run_generation(
 
     def play(
         name: str, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]
-    ) -> tuple[Outcomes, PhaseRecord, Played]:
+    ) -> tuple[Outcomes, PhaseRecord, EvaluatedPopulation]:
         if any(seeds):
             callback.phase(generation, name, sum(map(len, seeds)))
         limit, priority = state.max_episode_steps, episode_priority(generation)

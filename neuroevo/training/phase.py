@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.schema import Training
 from neuroevo.core.episode import Episode, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
@@ -94,7 +94,7 @@ def play_phase(
     return outcomes, record
 
 
-def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
+def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> EvaluatedPopulation:
     """Summarize outcomes for each genome.
 
     Args:
@@ -105,7 +105,7 @@ def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
         SimulationError: All episodes failed.
     """
     if not len(outcomes.steps):
-        return Played([], np.zeros(0))
+        return EvaluatedPopulation([], np.zeros(0))
     fitness = without_overflow(lambda returns: returns.mean(axis=1), outcomes.counted.reshape(len(genomes), -1))
     steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
     if behaviors is not None:
@@ -113,7 +113,7 @@ def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
         behaviors[list(outcomes.failures)] = np.nan
         if len(behaviors) > len(genomes):
             behaviors = _means(behaviors.reshape(len(genomes), -1, behaviors.shape[1]))
-    return Played(genomes, fitness, steps, behaviors)
+    return EvaluatedPopulation(genomes, fitness, steps, behaviors)
 
 
 def _means(behaviors: np.ndarray) -> np.ndarray:

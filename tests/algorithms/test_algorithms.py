@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.base import Algorithm, EvaluatedPopulation, State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import GAUSSIAN, Genome
@@ -112,7 +112,7 @@ def test_fitness_must_be_finite(name, value):
     behaviors = np.zeros((n, 2))
 
     def told(fitness):
-        return algorithm.tell(state, Played(genomes, fitness, 1, behaviors), weights)
+        return algorithm.tell(state, EvaluatedPopulation(genomes, fitness, 1, behaviors), weights)
 
     candidates = algorithm.candidates(told(np.arange(float(n))))
     if candidates:
@@ -120,7 +120,7 @@ def test_fitness_must_be_finite(name, value):
         wrong[-1] = value
         last = len(candidates) - 1
         with pytest.raises(ValueError, match=f"candidate {last} is {value}"):
-            played = Played(candidates, wrong, 1, np.zeros((len(candidates), 2)))
+            played = EvaluatedPopulation(candidates, wrong, 1, np.zeros((len(candidates), 2)))
             algorithm.tell_validation(told(np.arange(float(n))), played)
     fitness = np.zeros(n)
     fitness[n - 3] = value
@@ -211,7 +211,7 @@ def test_what_a_subclass_has_without_writing_it():
         def elite(self, state):
             return Genome(state.seed)
 
-    fixed, played = Fixed(), Played([Genome(5)], np.zeros(1))
+    fixed, played = Fixed(), EvaluatedPopulation([Genome(5)], np.zeros(1))
     state = fixed.init(5)
     assert fixed.candidates(state) == [] and fixed.tell_validation(state, played) is state and not fixed.validates
     assert fixed.best(state) == [Genome(5)] and fixed.metrics(state, state) == {}

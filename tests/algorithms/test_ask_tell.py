@@ -10,7 +10,7 @@ from experiments.examples.ask_tell import CMAES
 from neuroevo import AskTell
 from neuroevo.algorithms import ask_tell
 from neuroevo.algorithms.ask_tell import AskTellState, Sampler
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
@@ -64,7 +64,7 @@ class UnseededButPickled(Unseeded):
 
 
 def played(genomes):
-    return Played(genomes, np.array([-np.sum((theta(genome) - TARGET) ** 2) for genome in genomes]))
+    return EvaluatedPopulation(genomes, np.array([-np.sum((theta(genome) - TARGET) ** 2) for genome in genomes]))
 
 
 def after(algorithm, state, generations):
@@ -191,7 +191,7 @@ def test_a_class_without_start_and_a_fitness_that_is_not_finite():
     state = algorithm.init(1)
     genomes = algorithm.ask(state, WEIGHTS)
     with pytest.raises(ValueError, match="fitness"):
-        algorithm.tell(state, Played(genomes, np.full(6, np.nan)), WEIGHTS)
+        algorithm.tell(state, EvaluatedPopulation(genomes, np.full(6, np.nan)), WEIGHTS)
     assert vectors(algorithm, state) == [genome.root.vector.tolist() for genome in genomes]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuroevo.algorithms.ascent import antithetic_pairs, ascend, estimate
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.es import ES, ESState
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import SGD, Adam
@@ -51,7 +51,7 @@ def told(algorithm, state, weights, fitness_of, steps=0):
     """The state after a generation whose genomes' fitness is fitness_of(theta)."""
     genomes = algorithm.ask(state, weights)
     fitness = np.array([fitness_of(weights.theta(genome)) for genome in genomes])
-    return algorithm.tell(state, Played(genomes, fitness, steps), weights)
+    return algorithm.tell(state, EvaluatedPopulation(genomes, fitness, steps), weights)
 
 
 # By hand. Returns 2, 1 and 2, 5: ranks 0 for the 1, 1.5 for both 2s, 3 for the 5, so 0, -0.5 and 0, 0.5 once centered.
@@ -74,7 +74,7 @@ def test_ranks_with_ties_and_the_estimate_by_hand():
 
 def hand_generation(algorithm, state, fitness):
     genomes = antithetic_pairs(state.center, [7, 8], 0.5)
-    return algorithm.tell(state, Played(genomes, fitness, steps=30), HAND)
+    return algorithm.tell(state, EvaluatedPopulation(genomes, fitness, steps=30), HAND)
 
 
 def test_sgd_by_hand():
@@ -145,7 +145,7 @@ def test_a_generation_is_pairs_around_the_center():
     seeds, sigma = draw_seeds(4, 5, 0, Purpose.PAIRS), float(np.float32(0.1))
     assert genomes == [state.center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
     assert algorithm.ask(state, weights) == genomes
-    after = algorithm.tell(state, Played(genomes, np.arange(8.0)), weights)
+    after = algorithm.tell(state, EvaluatedPopulation(genomes, np.arange(8.0)), weights)
     assert (after.generation, after.center.mutations) == (1, ())
     assert {genome.parent for genome in algorithm.ask(after, weights)} == {after.center}
     assert not {g.mutations for g in algorithm.ask(after, weights)} & {g.mutations for g in genomes}
@@ -161,7 +161,7 @@ def test_another_runs_elite_is_where_it_starts_and_the_network_stays():
     assert algorithm.elite(state) == elite
     (plus, minus) = algorithm.ask(state, weights)
     assert plus.parent == minus.parent == elite
-    after = algorithm.tell(state, Played([plus, minus], np.array([1.0, 0.0])), weights)
+    after = algorithm.tell(state, EvaluatedPopulation([plus, minus], np.array([1.0, 0.0])), weights)
     assert (after.center.network, after.center.root.vector.shape) == (1, (9,))
     moved = after.center.root.vector - weights.theta(elite)
     assert np.all(moved * (weights.theta(plus) - weights.theta(minus)) > 0)  # towards the better of the two
@@ -195,7 +195,7 @@ def test_a_fitness_that_is_not_finite_names_its_genome(wrong):
     state, fitness = algorithm.init(1), np.zeros(6)
     fitness[4] = wrong
     with pytest.raises(ValueError, match=f"genome 4 is {wrong}"):
-        algorithm.tell(state, Played(algorithm.ask(state, weights), fitness), weights)
+        algorithm.tell(state, EvaluatedPopulation(algorithm.ask(state, weights), fitness), weights)
 
 
 def test_a_step_beyond_float32_is_an_error():
@@ -292,7 +292,7 @@ def test_an_update_needs_a_few_vectors_only():
     )
     algorithm, state = ES(population=200), ESState(0, Genome(Center(noise)))
     for _ in range(2):
-        played = Played(algorithm.ask(state, weights), np.arange(200.0))
+        played = EvaluatedPopulation(algorithm.ask(state, weights), np.arange(200.0))
         tracemalloc.start()
         try:
             state = algorithm.tell(state, played, weights)

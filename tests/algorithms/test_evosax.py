@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.load import make_config
 from neuroevo.config.named import named_code
@@ -63,10 +63,10 @@ def test_settings_reach_the_strategy():
     genomes = noise.ask(state, WEIGHTS)
     assert np.std([WEIGHTS.theta(each) for each in genomes], axis=0).mean() == pytest.approx(0.125, rel=0.05)
     fitness = np.array([sphere(WEIGHTS.theta(each)) for each in genomes])
-    moved = WEIGHTS.theta(noise.tell(state, Played(genomes, fitness), WEIGHTS).elite) - START.root.vector
+    moved = WEIGHTS.theta(noise.tell(state, EvaluatedPopulation(genomes, fitness), WEIGHTS).elite) - START.root.vector
     np.testing.assert_allclose(np.abs(moved), 0.5, rtol=1e-3)  # Adam's first step
     fixed = find_algorithm("evosax:SimpleES")(params={"c_std": 0.0, "std_init": 0.5})
-    assert fixed.tell(fixed.init(1, [START]), Played(genomes[:64], fitness[:64]), WEIGHTS).arrays
+    assert fixed.tell(fixed.init(1, [START]), EvaluatedPopulation(genomes[:64], fitness[:64]), WEIGHTS).arrays
 
 
 def test_going_on_from_any_checkpoint_equals_not_stopping(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
@@ -20,9 +20,9 @@ SCALE = float(np.float32(0.002))
 def told(ga, state, fitness, validation):
     """One generation with the given fitness, [N], and validation means, [C]."""
     genomes = ga.ask(state)
-    state = ga.tell(state, Played(genomes, np.array(fitness), 90))
+    state = ga.tell(state, EvaluatedPopulation(genomes, np.array(fitness), 90))
     candidates = ga.candidates(state)
-    return ga.tell_validation(state, Played(candidates, np.array(validation), 10)), genomes, candidates
+    return ga.tell_validation(state, EvaluatedPopulation(candidates, np.array(validation), 10)), genomes, candidates
 
 
 def test_paper_settings_are_the_defaults():

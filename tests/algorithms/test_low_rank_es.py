@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.low_rank_es import LowRankES
@@ -40,7 +40,7 @@ def test_a_generation_is_the_papers_update(rank):
     np.testing.assert_allclose([weights.theta(genome) for genome in genomes], center + 0.5 * noise, rtol=0, atol=2e-6)
     fitness = np.random.default_rng(2).standard_normal(40)
     ranks = np.argsort(np.argsort(fitness)) / 39 - 0.5
-    after = algorithm.tell(state, Played(genomes, fitness, 0), weights)
+    after = algorithm.tell(state, EvaluatedPopulation(genomes, fitness, 0), weights)
     np.testing.assert_allclose(after.center.root.vector, center + 0.25 * (ranks @ noise) / 40, rtol=0, atol=1e-6)
     assert not after.center.mutations
 
@@ -81,7 +81,7 @@ def test_estimate_of_a_linear_fitness_points_uphill():
         genome.mutations[0]: np.sign(genome.mutations[0][1]) * noise_of(genome.mutations[0][0], 1) for genome in genomes
     }
     fitness = np.array([slope @ noise[genome.mutations[0]] for genome in genomes])
-    step = algorithm.tell(state, Played(genomes, fitness, 0), weights).center.root.vector
+    step = algorithm.tell(state, EvaluatedPopulation(genomes, fitness, 0), weights).center.root.vector
     assert step @ slope / np.linalg.norm(step) / np.linalg.norm(slope) > 0.97
 
 

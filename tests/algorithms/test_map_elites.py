@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.map_elites import MAPElites
 from neuroevo.config.load import make_config
 from neuroevo.core.behavior import Measure
@@ -18,11 +18,11 @@ PLANE = (Measure("x", 0, 10), Measure("y", -1, 1))
 
 def generation(algorithm, state, behaviors, fitness):
     genomes = algorithm.ask(state)
-    state = algorithm.tell(state, Played(genomes, np.array(fitness), 10, np.array(behaviors)))
+    state = algorithm.tell(state, EvaluatedPopulation(genomes, np.array(fitness), 10, np.array(behaviors)))
     candidates = algorithm.candidates(state)
     fitness_of = dict(zip(genomes, fitness, strict=True))
     validation = np.array([float(fitness_of.get(each, -9.0)) for each in candidates])
-    return algorithm.tell_validation(state, Played(candidates, validation, 5)), genomes, candidates
+    return algorithm.tell_validation(state, EvaluatedPopulation(candidates, validation, 5)), genomes, candidates
 
 
 def test_each_cell_keeps_its_fittest_whose_offspring_come_next():

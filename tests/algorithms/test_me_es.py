@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.me_es import MEES
 from neuroevo.algorithms.optimizers import Adam
@@ -20,7 +20,7 @@ ES_SETTINGS = {"population": 8, "sigma": 0.1, "optimizer": Adam(learning_rate=0.
 
 
 def played(genomes, fitness, behaviors, steps=10):
-    return Played(genomes, np.array(fitness, float), steps, np.array(behaviors, float))
+    return EvaluatedPopulation(genomes, np.array(fitness, float), steps, np.array(behaviors, float))
 
 
 def generation(algorithm, state, fitness, behaviors, center_fitness, center_behavior):
@@ -136,4 +136,4 @@ def test_a_center_without_a_behavior_is_in_no_cell():
     assert len(state.cells) == 0 and len(state.behaviors) == 0 and not state.explores
     assert algorithm.elite(state) == state.center
     with pytest.raises(ValueError, match="there are no behaviors"):
-        algorithm.tell(state, Played(algorithm.ask(state, WEIGHTS), np.zeros(8)), WEIGHTS)
+        algorithm.tell(state, EvaluatedPopulation(algorithm.ask(state, WEIGHTS), np.zeros(8)), WEIGHTS)

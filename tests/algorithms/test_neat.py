@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.neat import NEAT
 from neuroevo.algorithms.neat_genes import Genes, GeneTable, Shape, Splits, crossed, distance, expressed, with_node
 from neuroevo.config.load import make_config
@@ -18,7 +18,7 @@ from neuroevo.core.problems import ConfigError
 from neuroevo.core.randomness import Draws
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.training.loop import train
 
@@ -30,9 +30,9 @@ GROWING = {"add_edge": 0.5, "add_node": 0.4, "toggle_edge": 0.3}
 def after(neat, state, weights, fitness):
     """Return the state before the next generation, for a fitness [N], and the genomes that have it."""
     genomes = neat.ask(state, weights)
-    state = neat.tell(state, Played(genomes, np.asarray(fitness, float), 10), weights)
+    state = neat.tell(state, EvaluatedPopulation(genomes, np.asarray(fitness, float), 10), weights)
     chosen = neat.candidates(state)
-    return neat.tell_validation(state, Played(chosen, np.arange(len(chosen), 0.0, -1.0), 1)), genomes
+    return neat.tell_validation(state, EvaluatedPopulation(chosen, np.arange(len(chosen), 0.0, -1.0), 1)), genomes
 
 
 def evolved(neat, text, seed, generations):
@@ -197,7 +197,7 @@ def test_growth_ends_at_the_largest_size():
 def test_another_run_starts_from_grown_networks():
     neat, weights = NEAT(population=10, **GROWING), NativeWeights([DISCRETE])
     grown = max(neat.ask(evolved(neat, DISCRETE, 4, 12)[-1], weights), key=lambda each: len(each.network))
-    hidden = len(take_apart(grown.network, grown.root.vector).layers[0].bias) - 2
+    hidden = len(unpack_weights(grown.network, grown.root.vector).layers[0].bias) - 2
     assert hidden > 1
     state = neat.init(9, [grown])
     asked = neat.ask(state, weights)
@@ -243,5 +243,5 @@ def test_it_solves_xor():
     with make_evaluator(config) as evaluator:
         record = [each for _, records in train(config.algorithm, evaluator, config.training) for each in records][-1]
     assert record.test.mean > 3.9
-    layer = take_apart(record.elite.network, record.elite.root.vector).layers[0]
+    layer = unpack_weights(record.elite.network, record.elite.root.vector).layers[0]
     assert len(layer.bias) > 1  # no network without hidden units does

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from neuroevo.algorithms.novelty import checked, known, novelty
+from neuroevo.algorithms.novelty import known, novelty, validate_behaviors
 from neuroevo.core import archive as module
 from neuroevo.core.archive import Archive, nearest
 
@@ -95,9 +95,9 @@ def test_by_hand():
 
 def test_behaviors_must_be_there_and_fit():
     with pytest.raises(ValueError, match="no behaviors"):
-        checked(None, 2, Archive())
+        validate_behaviors(None, 2, Archive())
     with pytest.raises(ValueError, match=r"\[2, 3\], expected \[2, 4\]"):
-        checked(np.zeros((2, 3)), 2, Archive(np.zeros((1, 4))))
+        validate_behaviors(np.zeros((2, 3)), 2, Archive(np.zeros((1, 4))))
     with pytest.raises(ValueError, match=r"\[2, 3\], expected \[3, B\]"):
-        checked(np.zeros((2, 3)), 3, Archive())
-    assert checked(np.ones((2, 3)), 2, Archive(np.zeros((1, 3)))).sum() == 6
+        validate_behaviors(np.zeros((2, 3)), 3, Archive())
+    assert validate_behaviors(np.ones((2, 3)), 2, Archive(np.zeros((1, 3)))).sum() == 6

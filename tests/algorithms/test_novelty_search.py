@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
@@ -29,11 +29,13 @@ SEEKERS = {
 def generation(algorithm, state, fitness, behaviors, validation=None, rows=None, steps=100):
     """The told and the next state after a generation with these results; validation's are zeros unless given."""
     genomes = algorithm.ask(state, WEIGHTS)
-    told = algorithm.tell(state, Played(genomes, np.array(fitness, float), steps, np.array(behaviors, float)), WEIGHTS)
+    told = algorithm.tell(
+        state, EvaluatedPopulation(genomes, np.array(fitness, float), steps, np.array(behaviors, float)), WEIGHTS
+    )
     candidates = algorithm.candidates(told)
     validation = np.zeros(len(candidates)) if validation is None else np.array(validation, float)
     rows = np.zeros((len(candidates), np.shape(behaviors)[1])) if rows is None else np.array(rows, float)
-    return told, algorithm.tell_validation(told, Played(candidates, validation, 10, rows))
+    return told, algorithm.tell_validation(told, EvaluatedPopulation(candidates, validation, 10, rows))
 
 
 def test_the_papers_settings():
@@ -284,13 +286,13 @@ def test_behaviors_must_be_recorded(name):
     state = algorithm.init(0)
     genomes = algorithm.ask(state, WEIGHTS)
     with pytest.raises(ValueError, match="no behaviors"):
-        algorithm.tell(state, Played(genomes, np.zeros(len(genomes))), WEIGHTS)
+        algorithm.tell(state, EvaluatedPopulation(genomes, np.zeros(len(genomes))), WEIGHTS)
 
 
 def play(genomes, height):
     """A walk along a line: theta's first weight is where it ends, `height` of it its fitness."""
     ends = np.array([theta(genome)[0] for genome in genomes])
-    return Played(genomes, height(ends), len(genomes), ends[:, None])
+    return EvaluatedPopulation(genomes, height(ends), len(genomes), ends[:, None])
 
 
 def trap(ends):

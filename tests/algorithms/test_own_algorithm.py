@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.examples.cma_es import CMAES, SAMPLES, CMAESState
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
@@ -41,7 +41,7 @@ def fitness_of(genomes):
 
 
 def played(genomes):
-    return Played(genomes, fitness_of(genomes))
+    return EvaluatedPopulation(genomes, fitness_of(genomes))
 
 
 def after(algorithm, state, generations):
@@ -123,9 +123,9 @@ def test_what_it_refuses():
         algorithm.elite(state)
     genomes = algorithm.ask(state, WEIGHTS)
     with pytest.raises(ValueError, match="genome 3 is nan"):
-        algorithm.tell(state, Played(genomes, np.array([1, 2, 3, np.nan, 5])), WEIGHTS)
+        algorithm.tell(state, EvaluatedPopulation(genomes, np.array([1, 2, 3, np.nan, 5])), WEIGHTS)
     with pytest.raises(ValueError, match=r"\(4,\), expected \(5,\)"):
-        algorithm.tell(state, Played(genomes, np.zeros(4)), WEIGHTS)
+        algorithm.tell(state, EvaluatedPopulation(genomes, np.zeros(4)), WEIGHTS)
 
 
 def test_going_on_from_any_checkpoint_equals_not_stopping(tmp_path):

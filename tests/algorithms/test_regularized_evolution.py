@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.regularized_evolution import RegularizedEvolution
 from neuroevo.core.genome import Genome, Graft
 from neuroevo.core.problems import ConfigError
@@ -52,8 +52,10 @@ def test_the_front_is_what_nothing_dominates(points):
 
 def told(algorithm, state, scores):
     genomes = algorithm.ask(state, ToyWeights())
-    after = algorithm.tell(state, Played(genomes, scores(genomes)), ToyWeights())
-    return genomes, algorithm.tell_validation(after, Played(after.candidates, np.zeros(len(after.candidates))))
+    after = algorithm.tell(state, EvaluatedPopulation(genomes, scores(genomes)), ToyWeights())
+    return genomes, algorithm.tell_validation(
+        after, EvaluatedPopulation(after.candidates, np.zeros(len(after.candidates)))
+    )
 
 
 @pytest.mark.parametrize("aging", [True, False])

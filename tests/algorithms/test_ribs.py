@@ -9,7 +9,7 @@ from ribs.archives import GridArchive
 from ribs.emitters import EvolutionStrategyEmitter
 from ribs.schedulers import Scheduler
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.ribs import Ribs
 from neuroevo.config.load import make_config
 from neuroevo.core.errors import UserError
@@ -30,7 +30,7 @@ def generations(algorithm, count, seed=4, judge=sphere):
     for _ in range(count):
         genomes = algorithm.ask(state, WEIGHTS)
         fitness, behaviors = judge(np.stack([WEIGHTS.theta(each) for each in genomes]).astype(np.float64))
-        before, state = state, algorithm.tell(state, Played(genomes, fitness, 7, behaviors), WEIGHTS)
+        before, state = state, algorithm.tell(state, EvaluatedPopulation(genomes, fitness, 7, behaviors), WEIGHTS)
         yield genomes, algorithm.metrics(before, state), state
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule, shortest, value_at
 
@@ -46,9 +46,9 @@ def test_sigma_in_the_2018_syntax():
     sigmas = []
     for _ in range(4):
         genomes = ga.ask(state)
-        told = ga.tell(state, Played(genomes, np.arange(4.0), 7))
+        told = ga.tell(state, EvaluatedPopulation(genomes, np.arange(4.0), 7))
         best = ga.candidates(told)
-        after = ga.tell_validation(told, Played(best, np.zeros(len(best)), 3))
+        after = ga.tell_validation(told, EvaluatedPopulation(best, np.zeros(len(best)), 3))
         sigmas.append(ga.metrics(state, after)["sigma"])
         assert all(genome.mutations == () or genome.mutations[-1][1] == sigmas[-1] for genome in genomes)
         state = after

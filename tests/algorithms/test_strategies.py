@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import rankdata
 
 from neuroevo.algorithms.ars import ARS
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.canonical_es import CanonicalES
 from neuroevo.algorithms.cma_es import CMAES
 from neuroevo.algorithms.fitness_shaping import rank_weights
@@ -47,7 +47,7 @@ def generations(algorithm, fitness_of, count, start=START, seed=3):
         genomes = algorithm.ask(state, WEIGHTS)
         assert genomes == algorithm.ask(state, WEIGHTS)
         fitness = np.array([fitness_of(WEIGHTS.theta(genome)) for genome in genomes])
-        after = algorithm.tell(state, Played(genomes, fitness, steps=7), WEIGHTS)
+        after = algorithm.tell(state, EvaluatedPopulation(genomes, fitness, steps=7), WEIGHTS)
         assert (after.generation, after.steps) == (state.generation + 1, state.steps + 7)
         yield state, genomes, fitness, after
         (state,) = decode(encode(after), algorithm.state_type)
@@ -233,7 +233,7 @@ def test_a_population_grows_where_episodes_are_short():
     state = algorithm.init(3, [START])
     for steps, expected in ((400, 50), (2500, 20), (100, 60), (3000, 20), (0, 60)):
         genomes = algorithm.ask(state, WEIGHTS)
-        state = algorithm.tell(state, Played(genomes, np.zeros(len(genomes)), steps), WEIGHTS)
+        state = algorithm.tell(state, EvaluatedPopulation(genomes, np.zeros(len(genomes)), steps), WEIGHTS)
         assert state.members == expected == len(algorithm.ask(state, WEIGHTS))
 
 
@@ -295,11 +295,11 @@ def test_the_weight_of_reward_follows_progress():
     for validation in (1.0, 2.0, 2.0, 1.5, 2.0, 2.0, 3.0, 9.0, 9.5, 9.6):
         genomes = algorithm.ask(state, WEIGHTS)
         rows = np.arange(2.0 * len(genomes)).reshape(-1, 2)
-        state = algorithm.tell(state, Played(genomes, np.zeros(len(genomes)), behaviors=rows), WEIGHTS)
+        state = algorithm.tell(state, EvaluatedPopulation(genomes, np.zeros(len(genomes)), behaviors=rows), WEIGHTS)
         candidates = algorithm.candidates(state)
         fitness = np.full(len(candidates), validation)
         behaviors = np.full((len(candidates), 2), validation)
-        state = algorithm.tell_validation(state, Played(candidates, fitness, behaviors=behaviors))
+        state = algorithm.tell_validation(state, EvaluatedPopulation(candidates, fitness, behaviors=behaviors))
         weights.append(state.reward_weight)
         waited.append(state.waited)
     assert weights == [0.5, 0.75, 0.75, 0.75, 0.5, 0.5, 0.75, 1.0, 1.0, 1.0]

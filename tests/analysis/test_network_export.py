@@ -21,7 +21,7 @@ from neuroevo.core.genome import Genome, to_json
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.rollout import evaluator
 from neuroevo.runs.reader import RunReader
 from tests.ops.test_population_ops import CASES, layer_lists, observations_for, thetas_for
@@ -142,7 +142,7 @@ def test_a_theta_that_does_not_fit():
     text = "input float32 3; dense 2 1.0; bias"
     for size, message in [(7, "7 weights, too few"), (9, "9 weights, .* takes 8")]:
         with pytest.raises(ValueError, match=message):
-            take_apart(text, np.zeros(size, np.float32))
+            unpack_weights(text, np.zeros(size, np.float32))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import neuroevo
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.database import DATABASE, Database
@@ -92,7 +92,9 @@ def test_what_cannot_be_known_is_said(tmp_path):
         fitness = fitness_of(database, 0, 1)[0] + (np.arange(10) == 3)
         database.execute("DELETE FROM members")
         database.execute("DELETE FROM populations")
-        write_members(database, 0, Played(genomes, fitness, 0), np.zeros(10, int), None, None, behaviors=False)
+        write_members(
+            database, 0, EvaluatedPopulation(genomes, fitness, 0), np.zeros(10, int), None, None, behaviors=False
+        )
     with pytest.raises(UserError, match="member 3 of generation 0"):
         run.population(behaviors=True)
     assert len(run.population().genomes) == 10

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroevo.analysis.evaluation import episode_seeds
-from neuroevo.analysis.rendering import Player, choose_players, render
+from neuroevo.analysis.rendering import Agent, choose_agents, render
 from neuroevo.analysis.replay import Replay
 from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.cli import app
@@ -174,14 +174,14 @@ def test_members_that_are_not_kept_need_their_state(path, tmp_path):
         "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
     )
     reader = RunReader(forgetful)
-    assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
-    assert choose_players(RunReader(path), 4, 12) == choose_players(reader, 4, 12)
-    others = [player.genome for player in choose_players(reader, 4, 12)[1][1:]]
+    assert choose_agents(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
+    assert choose_agents(RunReader(path), 4, 12) == choose_agents(reader, 4, 12)
+    others = [player.genome for player in choose_agents(reader, 4, 12)[1][1:]]
     assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
     most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm, None) else 13
-    assert len(choose_players(reader, 4, most)[1]) == most
+    assert len(choose_agents(reader, 4, most)[1]) == most
     with pytest.raises(UserError, match=f"members is {most + 1}, .* {most} in generation 4"):
-        choose_players(reader, 4, most + 1)
+        choose_agents(reader, 4, most + 1)
 
 
 @pytest.mark.parametrize(("sent", "suffix"), [("SIGINT", ".gif"), ("SIGTERM", ".mp4")])
@@ -246,7 +246,7 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
     name, genome = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", Genome(3)
     toy = config(env={"name": name, "options": {"workers": 1}}, network={"name": "mlp", "hidden": [4]})
     rendered = render(
-        toy, [Player("elite", genome)], [5], tmp_path / "a.gif", max_episode_steps=3, scale=1, captions=False
+        toy, [Agent("elite", genome)], [5], tmp_path / "a.gif", max_episode_steps=3, scale=1, captions=False
     )
     assert "render_mode" not in str(toy.env.options)
     replay = Replay(toy, [genome])
@@ -264,10 +264,10 @@ def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expec
     name, out = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"
     options = {"workers": 1, "kwargs": {"fps": fps}}
     toy = config(env={"name": name, "options": options}, network={"name": "mlp", "hidden": [4]})
-    rendered = render(toy, [Player("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False)
+    rendered = render(toy, [Agent("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False)
     assert (rendered.fps, rendered.frames, fps_of(out)) == (expected, 4, expected)
     if fps == 50:
-        chosen = render(toy, [Player("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False, fps=20.0)
+        chosen = render(toy, [Agent("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False, fps=20.0)
         assert (chosen.fps, fps_of(out)) == (20, 20)
 
 
@@ -276,7 +276,7 @@ def test_an_environment_of_gymnasium_without_screens(tmp_path):
         env={"name": "gymnasium:tests.support.gymnasium_toys:ToyDict-v0"}, network={"name": "mlp", "hidden": [4]}
     )
     with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ .*'render_mode'"):
-        render(toy, [Player("elite", Genome(3))], [5], tmp_path / "a.gif", max_episode_steps=3)
+        render(toy, [Agent("elite", Genome(3))], [5], tmp_path / "a.gif", max_episode_steps=3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -289,7 +289,7 @@ def test_a_mode_of_rendering_that_was_asked_for_stays():
 
 
 def test_failures_are_told(tmp_path):
-    players = [Player("good", Genome(1)), Player("bad", Genome(0).child(1, 3e38))]
+    players = [Agent("good", Genome(1)), Agent("bad", Genome(0).child(1, 3e38))]
     maze = config(env={"name": "hard_maze"}, network={"name": "mlp", "hidden": [4]})
     rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", max_episode_steps=10, scale=1)
     for outcomes in rendered.outcomes:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import neuroevo
-from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.rendering import Agent, render
 from neuroevo.analysis.replay import Replay
 from neuroevo.analysis.video.robot_camera import RobotCamera
 from neuroevo.core.errors import UserError
@@ -70,7 +70,7 @@ def test_pictures_are_gymnasiums(graphics, task, tmp_path):
 
 def test_a_video_shows_the_states_that_are_played(graphics, trained, tmp_path):
     _, elite = trained.elite()
-    players = [Player("elite", elite.genome), Player("other", trained.population().genomes[1])]
+    players = [Agent("elite", elite.genome), Agent("other", trained.population().genomes[1])]
     states = []
     replay = Replay(trained.config, [player.genome for player in players])
     for _ in replay.play(5, 21):

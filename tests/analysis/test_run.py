@@ -223,6 +223,6 @@ def test_what_is_printed_is_short(trained, capfd):
     assert str(records[2]).startswith("generation 2: fitness mean ")
     evaluation, population, (_, elite) = trained.evaluate(episodes=3), trained.population(), trained.elite()
     assert repr(evaluation).startswith("Evaluation(3 episodes, mean return ")
-    assert repr(population).startswith("Population(generation 2, 8 members, fitness mean ")
+    assert repr(population).startswith("Members(generation 2, 8 members, fitness mean ")
     assert repr(elite).startswith("Elite(Genome(")
     assert max(len(repr(each)) for each in (records[2], evaluation, population, elite, trained)) < 250

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.load import load_config
 from neuroevo.networks import architectures
@@ -44,7 +44,7 @@ def test_the_algorithm_trains(block, tmp_path, monkeypatch):
     climber, weights = find_algorithm(name)(**{"population": 3}), ToyWeights()
     state = climber.init(0)
     with pytest.raises(ValueError, match="genome 1 is nan"):
-        climber.tell(state, Played(climber.ask(state, weights), np.array([0.0, np.nan, 0.0]), 1), weights)
+        climber.tell(state, EvaluatedPopulation(climber.ask(state, weights), np.array([0.0, np.nan, 0.0]), 1), weights)
 
 
 def test_the_configuration_is_one(block, tmp_path):

@@ -12,7 +12,7 @@ from neuroevo.analysis.onnx_model import to_onnx
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.native.population import Population
-from neuroevo.networks.layers import is_recurrent, output_size, take_apart
+from neuroevo.networks.layers import is_recurrent, output_size, unpack_weights
 
 
 @st.composite
@@ -29,7 +29,7 @@ def graphs(draw):
 
 def by_hand(text, theta, observation):
     """Return the outputs in float64."""
-    (layer,) = take_apart(text, theta).layers
+    (layer,) = unpack_weights(text, theta).layers
     values = list(observation)
     for unit, bias in enumerate(layer.bias):
         into = layer.edges[:, 1] == len(values)

@@ -9,7 +9,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.population import Population
 from neuroevo.networks.layer_lines import core_layers
-from neuroevo.networks.layers import output_size, take_apart
+from neuroevo.networks.layers import output_size, unpack_weights
 from neuroevo.networks.network import Network
 from tests.support.runs import TABLES
 
@@ -158,7 +158,7 @@ def test_any_lines_make_a_network_of_which_python_and_the_core_say_the_same(firs
     population = Population([text], 1)
     population.init([0], [0], [3])
     (dimension,) = population.dimensions
-    layers = take_apart(text, population.read([0])[0])
+    layers = unpack_weights(text, population.read([0])[0])
     assert (population.outputs, output_size(text), layers.outputs) == (outputs, outputs, outputs)
     assert population.recurrent == layers.recurrent == any(line.startswith("lstm") for line in then)
     assert dimension == sum(

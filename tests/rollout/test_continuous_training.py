@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.analysis.evaluation import evaluate
 from neuroevo.benchmarks import rates
 from neuroevo.cli import app
@@ -22,7 +22,7 @@ from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.networks.architectures import input_line, to_text
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.reader import RunReader
@@ -128,10 +128,10 @@ def test_statistics_and_fitness_are_those_of_a_replay_by_numpy(hopper):
         returns = stepped(reader.config.network, genomes, episodes, normalizer, seen)
         fitness = returns.reshape(6, 2).mean(axis=1)
         assert fitness.tolist() == rows[generation]["fitness"]
-        algorithm_state = algorithm.tell(algorithm_state, Played(genomes, fitness))
+        algorithm_state = algorithm.tell(algorithm_state, EvaluatedPopulation(genomes, fitness))
         candidates = algorithm.candidates(algorithm_state)
         validation = np.array([float(candidate == elites[generation].genome) for candidate in candidates])
-        algorithm_state = algorithm.tell_validation(algorithm_state, Played(candidates, validation))
+        algorithm_state = algorithm.tell_validation(algorithm_state, EvaluatedPopulation(candidates, validation))
     assert len(seen) > 500
 
 
@@ -317,7 +317,9 @@ def test_layers_of_a_policy():
     assert network.lines(line, 3, True) == [line, *dense, "dense 3 0.1", "bias", "tanh"]
     assert network.lines(line, 3, False) == [line, *dense, "dense 3 0.1", "bias"]
     assert replace(network, action_bins=4).lines(line, 3, True) == [line, *dense, "dense 12 0.1", "bias"]
-    parts = take_apart(to_text(network.lines(line, 3, True)), np.zeros(11 * 7 + 7 + 7 * 9 + 9 + 9 * 3 + 3, np.float32))
+    parts = unpack_weights(
+        to_text(network.lines(line, 3, True)), np.zeros(11 * 7 + 7 + 7 * 9 + 9 + 9 * 3 + 3, np.float32)
+    )
     assert (parts.outputs, parts.layers[-1].kind) == (3, "tanh")
 
 

@@ -12,7 +12,7 @@ from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from tests.support import cuda_emulated
@@ -87,7 +87,7 @@ def test_what_numpy_makes_of_the_weights_plays_alike():
 
 def forward(text, theta, values):
     """One observation through a multilayer perceptron, in float64."""
-    for layer in take_apart(text, theta).layers:
+    for layer in unpack_weights(text, theta).layers:
         if layer.kernel is not None:
             values = values.astype(np.float64) @ layer.kernel
         if layer.bias is not None:

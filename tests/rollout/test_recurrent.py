@@ -16,7 +16,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from tests.support.population_reference import bits
@@ -56,7 +56,7 @@ def test_every_step_is_numpy_s(backend, seed=3):
     assert population.recurrent
     population.init([0, 1], [0, 0], [1, 2])
     population.perturb([0, 1], [0, 1], [3, 4], [0.1, 0.1])
-    layers = [take_apart(FLAT, theta).layers for theta in population.read([0, 1])]
+    layers = [unpack_weights(FLAT, theta).layers for theta in population.read([0, 1])]
     rows, states = [1, 0, 1], [2, 0, 1]
     population.clear_states(range(3))
     expected_states = [{}, {}, {}]

@@ -16,7 +16,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.native import library, trace
 from neuroevo.native.population import Population
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text, virtual_bn
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 from neuroevo.networks.network import Network, check
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.ops.test_population_ops import observations_for, thetas_for
@@ -151,7 +151,7 @@ def test_statistics_are_those_of_what_comes_before(layers, count, seed):
     rng = np.random.default_rng(seed)
     network = ReferenceNetwork(layers)
     theta, batch = thetas_for(network, 1, rng), observations_for(network, count, rng)
-    whole = take_apart("; ".join(layers), theta[0], prepared("; ".join(layers), "cpu", theta, batch).statistics(0))
+    whole = unpack_weights("; ".join(layers), theta[0], prepared("; ".join(layers), "cpu", theta, batch).statistics(0))
     found = iter(layer for layer in whole.layers if layer.kind == "vbn")
     for i, layer in enumerate(layers):
         if layer != "vbn":
@@ -331,4 +331,4 @@ def test_an_export_without_statistics_is_refused():
             call(exported)
     for size in (1, 2 * (16 + 32 + 256) + 1):
         with pytest.raises(ValueError, match=f"statistics has {size:,} numbers, .* takes 608"):
-            take_apart(text, exported.theta, np.zeros(size, np.float32))
+            unpack_weights(text, exported.theta, np.zeros(size, np.float32))

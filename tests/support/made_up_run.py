@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import EvaluatedPopulation
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import About, write_about
@@ -40,7 +40,7 @@ def made_up_run(path, generations, members):
             seeds = rng.integers(0, 2**62, members).tolist()
             new = [before[i].child(seed, 0.1) if before else Genome(seed) for i, seed in zip(of, seeds, strict=True)]
             write_generation(database, _record(generation, new[0], fitness), genomes)
-            played = Played(new, fitness, 0, ends.astype(np.float64))
+            played = EvaluatedPopulation(new, fitness, 0, ends.astype(np.float64))
             write_members(database, generation, played, rng.integers(100, 400, members), None, genomes, True)
             genomes.keep(new)
             before = new

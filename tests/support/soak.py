@@ -28,7 +28,7 @@ import typer
 
 import neuroevo
 from neuroevo.config.schema import Config
-from neuroevo.rollout.tensorflow_import import be_lean
+from neuroevo.rollout.tensorflow_import import skip_optional_imports
 from neuroevo.runs.database import DATABASE
 from tests.support.databases import query
 from tests.support.growth import LEAST_SAMPLES, OF_PROCESS, Quantity, Samples, growing, of_process
@@ -167,7 +167,7 @@ def main(
     leak: Annotated[list[str] | None, typer.Option(help=f"Leak one with every sample: {', '.join(LEAKS)}.")] = None,
 ) -> None:
     """Trains, prints the tables, and ends with 1 if anything grows."""
-    be_lean()
+    skip_optional_imports()
     kinds, started = kind or list(KINDS), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="neuroevo-soak-") as folder:
         os.environ["TMPDIR"] = tempfile.tempdir = str(Path(folder, "temporary"))

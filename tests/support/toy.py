@@ -11,7 +11,7 @@ import numpy as np
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Graft, Kind, LowRank, Scaled
-from neuroevo.networks.layers import take_apart
+from neuroevo.networks.layers import unpack_weights
 
 PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
@@ -49,7 +49,7 @@ def theta(genome: Genome) -> np.ndarray:
 def outputs_of(genome: Genome) -> np.ndarray:
     """float64 [8]: what a graph makes of the input 1, which a genome with such a network is judged by."""
     assert isinstance(genome.network, str) and isinstance(genome.root, Center)
-    (layer,) = take_apart(genome.network, genome.root.vector).layers
+    (layer,) = unpack_weights(genome.network, genome.root.vector).layers
     assert layer.edges is not None and layer.kernel is not None and layer.bias is not None
     values = np.ones(1)
     for unit, bias in enumerate(layer.bias.astype(np.float64)):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.rollout.tensorflow_import import be_lean, load_tensorflow
+from neuroevo.rollout.tensorflow_import import load_tensorflow, skip_optional_imports
 
 
 def run(folder: Path, seed: int, first: int, calls: int) -> int:
     """Plays rounds until there were so many calls. Returns the exit code."""
-    be_lean()
+    skip_optional_imports()
     load_tensorflow()  # before the others, which import it
     import tensorflow as tf
 
