@@ -1,11 +1,12 @@
-"""Print coverage and QD-score of runs by the behaviors of all their members, and show champions of cells at play.
+"""Print coverage and QD-score of runs over the behaviors of all members, and render champions of cells.
 
     python -m experiments.cells runs/walker_contacts --csv cells.csv
     python -m experiments.cells runs/walker_contacts/map_elites --video cells.gif
 
-The champion of a cell is the fittest member that has been in it, whatever the algorithm kept. The video has three, of
-the run with the highest QD-score: the fittest whose first measure is clearly the larger, the fittest whose second is,
-and the fittest where they are about equal. Their weights have to be known, as those of genomes from seeds always are.
+The champion of a cell is the fittest of all members that were in it, even if the algorithm did not keep it. The video
+shows three champions of the run with the highest QD-score: the fittest with a clearly larger first measure, the fittest
+with a clearly larger second measure, and the fittest with about equal measures. Their weights have to be stored or, as
+for genomes from seeds, reproducible.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def champions(reader: RunReader, cells: BehaviorMap) -> list[Agent]:
     fitness, last = cells.fitness, {tuple(cell): number for number, cell in enumerate(cells.cells)}
     x, y = np.indices(fitness.shape)
     side = fitness.shape[0] // 4
-    players = []
+    agents = []
     for where in (x - y >= side, y - x >= side, abs(x - y) <= 1):
         best = np.unravel_index(np.nanargmax(np.where(where, fitness, np.nan)), fitness.shape)
         generation, index = cells.members[last[tuple(int(each) for each in best)]]
@@ -43,8 +44,8 @@ def champions(reader: RunReader, cells: BehaviorMap) -> list[Agent]:
         genome = members.genomes(int(generation))[int(index)]
         if not all(center.has_weights for center in centers_of([genome]).values()):
             raise SystemExit(f"the weights of the champions of {reader.path} are not kept, expected a run of seeds")
-        players.append(Agent(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
-    return players
+        agents.append(Agent(f"cell {best[0]}, {best[1]}", genome, reader.normalizer(int(generation))))
+    return agents
 
 
 def main() -> None:
@@ -74,12 +75,12 @@ def main() -> None:
             csv.writer(file, lineterminator="\n").writerows(rows)
     if best is not None and parsed.video is not None:
         _, reader, cells = best
-        players = champions(reader, cells)
+        agents = champions(reader, cells)
         found = render(
-            reader.config, players, [0], parsed.video, max_episode_steps=parsed.steps, scale=1, fps=20, captions=True
+            reader.config, agents, [0], parsed.video, max_episode_steps=parsed.steps, scale=1, fps=20, captions=True
         )
-        for player, result in zip(players, found.outcomes[0].returns, strict=True):
-            print(f"{reader.path.name}: {player.name}, return {result:,.0f} in {parsed.steps} steps")
+        for agent, result in zip(agents, found.outcomes[0].returns, strict=True):
+            print(f"{reader.path.name}: {agent.name}, return {result:,.0f} in {parsed.steps} steps")
 
 
 if __name__ == "__main__":

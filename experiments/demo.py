@@ -1,11 +1,11 @@
-"""What `make run` does: a few minutes of a GA on an Atari game, and what has come of it.
+"""Demo (`make run`): train a GA on an Atari game for a few minutes and show the result.
 
     python -m experiments.demo [--seed S] [--out DIR] [--random-search] [--set KEY=VALUE ...]
 
-The elites of generation 0 and of the last one play the same episodes, of seeds which training did not draw, cut off
-where training cuts them off; with --random-search also the elite of random search with as many steps, which doubles the
-time. The figures go to standard output and to DIR/comparison.json, a curve to DIR/curve.png and a video of both elites
-to DIR/elites.mp4.
+The elites of the first and the last generation play the same held-out episodes with the step limit of training; with
+--random-search also the elite of random search with the same number of steps, which doubles the time. The results are
+printed and written to DIR/comparison.json, a learning curve to DIR/curve.png and a video of both elites to
+DIR/elites.mp4.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def demo(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the runs [default: the configuration's].")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for both runs [default: runs/demo-TIME].")] = None,
     config: Annotated[Path, typer.Option(help="Configuration of the GA.")] = CONFIG,
-    random_search: Annotated[bool, typer.Option(help="Whether random search with as many steps follows.")] = False,
+    random_search: Annotated[bool, typer.Option(help="Also run random search with as many steps.")] = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Evolve a network for some minutes, and show what has come of it."""
+    """Evolve a network for a few minutes, and show the result."""
     with reported_errors(debug):
         changes = list(overrides or ()) + ([] if seed is None else [f"training.seed={seed}"])
         ga = load_config(config, changes)
@@ -68,7 +68,7 @@ def demo(
 
 
 def compare(ga: Config, evaluator: Evaluator, folder: Path, random_search: bool = False) -> dict[str, Any]:
-    """Trains, plays the held-out episodes, prints and returns the comparison."""
+    """Train, play the held-out episodes, and print and return the comparison."""
     began = time.perf_counter()
     elites: list[Elite] = []
     _heading(f"Genetic algorithm on {ga.env.name}, {ga.network.name}, seed {ga.training.seed}")
@@ -101,29 +101,29 @@ def compare(ga: Config, evaluator: Evaluator, folder: Path, random_search: bool 
 
 
 def show(folder: Path) -> None:
-    """Draws the run's curve, makes the video, and says what can be done next."""
+    """Draw the learning curve, make the video, and print the next steps."""
     run = open_run(folder / "ga")
     seconds = run.rows()[-1]["seconds_total"]
     run.plot().savefig(folder / "curve.png", dpi=150)
     generations = {"generation 0": 0, "the last one": len(run.rows()) - 1}
     elites = {name: run.elite(number)[1] for name, number in generations.items()}
-    players = [Agent(name, elite.genome, elite.normalizer) for name, elite in elites.items()]
+    agents = [Agent(name, elite.genome, elite.normalizer) for name, elite in elites.items()]
     with written_aside(folder / "elites.mp4", force=True) as aside:
-        render(run.config, players, held_out_seeds(1), aside, max_episode_steps=run.rows()[-1]["max_episode_steps"])
+        render(run.config, agents, held_out_seeds(1), aside, max_episode_steps=run.rows()[-1]["max_episode_steps"])
     print(
         f"""
-{seconds:,.0f} s of evolution. What there is to look at:
+{seconds:,.0f} s of evolution. Results:
   {folder / "curve.png"}     fitness and validation, against frames
-  {folder / "elites.mp4"}    generation 0's elite beside the last one
-Go on with it:
+  {folder / "elites.mp4"}    the elites of the first and the last generation
+To continue:
   .venv/bin/neuroevo train --resume {folder / "ga"} --set training.minutes={round(seconds / 60) + 10}
-or begin something of your own:
+To start your own run:
   .venv/bin/neuroevo config show demo > mine.toml && .venv/bin/neuroevo train mine.toml --set env.name=pong"""
     )
 
 
 def random_search_beside(ga: Config, steps: int) -> Config:
-    """Random search with the GA's environment, network, population and episodes, and a budget of `steps`."""
+    """Return a random search with the GA's environment, network, population and episodes, and a budget of `steps`."""
     tables = ga.tables()
     own = {key: value for key, value in tables["algorithm"].items() if key in ("population", "validation_candidates")}
     training = {key: value for key, value in tables["training"].items() if key not in ("generations", "minutes")}
@@ -133,7 +133,7 @@ def random_search_beside(ga: Config, steps: int) -> Config:
 
 
 def play_held_out(evaluator: Evaluator, elites: list[Elite], cut_off: int) -> np.ndarray:
-    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after that many steps."""
+    """Return the returns in the held-out episodes, float64 [elites, HELD_OUT_EPISODES], of at most `cut_off` steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
     outcomes = evaluator.evaluate(
         [Episode(elite.genome, seed, cut_off, elite.normalizer) for elite in elites for seed in seeds]
@@ -142,7 +142,7 @@ def play_held_out(evaluator: Evaluator, elites: list[Elite], cut_off: int) -> np
 
 
 def table(rows: Mapping[str, np.ndarray]) -> str:
-    """Mean, standard error and range of each row's returns, float64 [episodes], as text."""
+    """Format mean, standard error and range of each row's returns, float64 [episodes]."""
     lines = [f"{'':26}{'mean':>10}{'std. error':>12}{'lowest':>10}{'highest':>10}"]
     for name, returns in rows.items():
         of = summarize(returns)
@@ -151,7 +151,7 @@ def table(rows: Mapping[str, np.ndarray]) -> str:
 
 
 def verdict(rows: Mapping[str, np.ndarray]) -> str:
-    """Which row won, and by how much, as a sentence; rows are returns on the same episodes."""
+    """Return a sentence that states the winner and its margin; rows are returns in the same episodes."""
     ranked = sorted(rows, key=lambda name: -rows[name].mean())
     winner, others = ranked[0], ranked[1:]
     if rows[winner].mean() == rows[others[0]].mean():
@@ -164,7 +164,7 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
 
 
 def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Elite]) -> TrainState:
-    """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
+    """Train into `folder`, append each generation's elite to `elites` and return the last state."""
 
     def add(record: Record) -> None:
         elites.append(Elite(record.elite, record.normalizer))

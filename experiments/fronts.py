@@ -2,7 +2,7 @@
 
     python -m experiments.fronts runs/architectures
 
-Elites play 30 held-out episodes; the fitness of members of a front is that of the episodes that they played in the run.
+Elites play 30 held-out episodes; the fitness of members of a front is that of their episodes in the run.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _COLUMNS = (  # of members.bin: name, dtype, numbers of a member; novelty where 
     *(("parents", "<i4", 2), ("seeds", "<i8", 1), ("scales", "<f4", 1), ("kinds", "|i1", 1)),
     *(("fitness", "<f8", 1), ("steps", "<i8", 1), ("novelty", "<f8", 1)),
 )
-_OF_ROOT, _IS_ROOT = -1, -2  # in place of a parent's generation; -3: the member is a seed
+_OF_ROOT, _IS_ROOT = -1, -2  # special values of a parent's generation; -3: the member is a seed
 
 
 def convert(source: Path, into: Path) -> None:
@@ -90,7 +90,7 @@ def convert(source: Path, into: Path) -> None:
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
-    """Read lines of JSON. ValueError: one does not have its checksum."""
+    """Read lines of JSON. Raise ValueError if a checksum is wrong."""
     found = []
     for number, line in enumerate(file.read_bytes().splitlines()):
         body, _, checksum = line.rpartition(b', "crc32": ')
@@ -101,7 +101,7 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 
 def _record(row: Mapping[str, Any], elite: Genome, normalizer: Mapping[str, Any] | None) -> Record:
-    """Return the record that a line of metrics.jsonl was made from; it has no numbers of episodes."""
+    """Return the record of a line of metrics.jsonl, without numbers of episodes."""
     phases = [
         {"episodes": 0, "steps": row[f"steps_{name}"], "seconds": row[f"seconds_{name}"]}
         | {"failures": row[f"failures_{name}"]}
@@ -124,7 +124,7 @@ def _record(row: Mapping[str, Any], elite: Genome, normalizer: Mapping[str, Any]
 
 
 def _genomes(values: Sequence[Mapping[str, Any]]) -> list[Genome]:
-    """Decode genomes, each of which continues the first `same` mutations of the one before it."""
+    """Decode genomes, each of which extends the first `same` mutations of the previous genome."""
     found, line = list[Genome](), list[Genome]()
     for value in values:
         base, chain = value["base"], value["chain"]
@@ -163,7 +163,7 @@ def _populations(file: Path) -> Iterator[tuple[EvaluatedPopulation, np.ndarray, 
 
 
 def _members(head: Mapping[str, Any], values: Mapping[str, np.ndarray], known: Sequence[list[Genome]]) -> list[Genome]:
-    """Return the genomes of a generation's members, which continue those of members of earlier ones, or of roots."""
+    """Return the genomes of a generation's members, which extend genomes of earlier members or of roots."""
     roots, spreads = _genomes(head["roots"]), [Center.named(name) for name in head.get("spreads", ())]
     found = []
     columns = [values[name].tolist() for name in ("seeds", "scales", "kinds")]
@@ -177,7 +177,7 @@ def _members(head: Mapping[str, Any], values: Mapping[str, np.ndarray], known: S
 
 
 def main() -> None:
-    """Convert the folder that the command line names."""
+    """Convert the folder given on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("source", type=Path, help="a run's folder of the old format")
     parser.add_argument("into", type=Path, help="the new folder")

@@ -1,8 +1,8 @@
-"""Where all episodes of runs in a maze ended: a picture, and which share of the maze that is.
+"""Plot the final positions of all episodes of maze runs, and print the share of the maze that they cover.
 
     python -m experiments.maze_ends runs/hard_maze_ns_es/*/*/seed-0 --out ends.png
 
-Of runs that keep their members' behaviors: logging.members_megabytes.
+The runs have to store their members' behaviors: logging.members_megabytes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from matplotlib.figure import Figure
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 
-SQUARE = 10.0  # side of what counts as reached if an episode ended there, in the maze's units, of some 200 across
+SQUARE = 10.0  # side of the squares that count as reached, in units of the maze, which is some 200 units wide
 MOST_DOTS = 10_000
 
 
 def ends(path: Path) -> np.ndarray:
-    """Of all members whose behavior a run keeps, oldest first, [N, 2]."""
+    """Return the final positions of all members with a stored behavior, oldest first, [N, 2]."""
     members = MembersReader(path).each()
     found = [each.behaviors for each in members if each is not None and each.behaviors is not None]
     positions = np.concatenate([np.zeros((0, 2)), *found])
@@ -29,17 +29,17 @@ def ends(path: Path) -> np.ndarray:
 
 
 def reached(positions: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
-    """The share of the squares of a maze between two corners in which some episode ended."""
+    """Return the share of the squares of a maze between two corners in which some episode ended."""
     count = np.ceil((high - low) / SQUARE).astype(int)
     squares = np.clip(((positions - low) // SQUARE).astype(int), 0, count - 1)
     return len(np.unique(squares, axis=0)) / count.prod()
 
 
 def main() -> None:
-    """Draws a panel for each run, and prints a line."""
+    """Draw a panel and print a line for each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
-    parser.add_argument("--out", type=Path, help="the picture to write; none is written if it is not given")
+    parser.add_argument("--out", type=Path, help="the image to write; by default no image is written")
     options = parser.parse_args()
     figure = Figure(figsize=(3.2 * len(options.runs), 3.5), layout="constrained")
     panels = figure.subplots(1, len(options.runs), sharex=True, sharey=True, squeeze=False)[0]
@@ -51,7 +51,7 @@ def main() -> None:
         corners = np.array(plan["walls"]).reshape(-1, 2)
         positions = ends(path)
         if not len(positions):
-            parser.error(f"{path} has no member whose behavior was kept, expected one with logging.members_megabytes")
+            parser.error(f"{path} has no stored behaviors, expected a run with logging.members_megabytes")
         share = reached(positions, corners.min(axis=0), corners.max(axis=0))
         name = f"{config.algorithm_name}, seed {config.training.seed}"
         print(f"{path}: {name}: {len(positions):,} episodes, {share:.0%} of the maze", flush=True)

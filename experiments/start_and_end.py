@@ -1,8 +1,8 @@
-"""What runs have gained: the network that each began with and its last elite, on the same held-out episodes.
+"""Improvement of runs: the initial network and the last elite of each run on the same held-out episodes.
 
     python -m experiments.start_and_end runs/es_virtual_bn/*/*/*/
 
-For runs whose algorithm has an elite from the start, as evolution strategies have: their center.
+It requires an algorithm with an elite from the start, such as evolution strategies with their center.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuroevo.sessions.warm_start import first_state
 
 
 def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReader, int, Evaluation, Evaluation]:
-    """The run, how many generations it has, and the evaluations of its start and of its last elite."""
+    """Return the run, its number of generations, and the evaluations of its start and of its last elite."""
     reader = RunReader(path)
     generation, last = reader.elite()
     start = Elite(reader.config.algorithm.elite(first_state(reader.config)[0].algorithm))
@@ -27,7 +27,7 @@ def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReade
 
 
 def main() -> None:
-    """Prints a line for each run."""
+    """Print a line for each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
     parser.add_argument("--episodes", type=int, default=30, help="held-out episodes of each network")

@@ -1,20 +1,23 @@
 """Neuroevolution of deep networks on one desktop.
 
-The functions that scripts need are here, and each is loaded when it is first used:
+The public functions and classes, each imported on first use:
 
-    train          trains a run, or goes on with one, and returns it
-    open_run       opens a run's folder: its metrics, elites, population, evaluations and videos
-    evaluate       replays the elite of a run over many episodes
-    Callback       receives the events of a run; the base class of your own
-    Stop           finishes a run, raised by a callback
-    Patience       a callback that finishes a run whose metric has not risen for some generations
-    load_config    loads a configuration from a file or preset
-    make_config    makes a configuration from tables
-    push           uploads a run to the Hugging Face Hub
-    pull           downloads one from there
-    make_vec       makes environments as a gymnasium.vector.VectorEnv
+    train          train a new run or resume an existing one, and return it
+    open_run       open a run's folder: its metrics, elites, population, evaluations and videos
+    evaluate       replay the elite of a run over many episodes
+    AskTell        base class for algorithms that wrap an optimizer with an ask-and-tell interface
+    Callback       base class for callbacks that receive the events of a run
+    Stop           exception that a callback raises to finish a run
+    Patience       callback for early stopping: finishes a run whose metric has stopped rising
+    WandbTracker   callback that logs metrics to Weights & Biases
+    MlflowTracker  callback that logs metrics to MLflow
+    load_config    load a configuration from a file or preset
+    make_config    make a configuration from tables
+    push           upload a run to the Hugging Face Hub
+    pull           download a run from the Hugging Face Hub
+    make_vec       make a gymnasium.vector.VectorEnv
 
-The environments are registered with Gymnasium, too: gymnasium.make("neuroevo/Frostbite-v5") and make_vec().
+The environments are also registered with Gymnasium, for gymnasium.make("neuroevo/Frostbite-v5") and make_vec().
 
 Example:
     >>> import neuroevo
@@ -91,7 +94,7 @@ def __dir__() -> list[str]:
 
 
 def _register() -> None:
-    if "neuroevo.envs.gymnasium.worker" not in sys.modules:  # a process for environments of others
+    if "neuroevo.envs.gymnasium.worker" not in sys.modules:  # not in a worker process of external environments
         import_module("neuroevo.envs.gymnasium_ids")
 
 

@@ -1,4 +1,4 @@
-"""Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
+"""Pytest configuration. SIGINT is enabled even where it is ignored, as in background jobs and under nohup."""
 
 import gc
 import json
@@ -14,22 +14,22 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config):
-    """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder.
+    """Share JAX's compilation cache among all tests and processes, and write nothing to the user's folders.
 
-    The key that runs are signed with is one of the tests' own.
+    Runs are signed with a key of the tests.
 
-    JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected. And Python
-    keeps what it compiles, though the user may not want that: hundreds of processes import the package.
+    JAX reads the variable once, when it is imported, which TensorFlow does while tests are collected. Python writes
+    bytecode even if the user disables it, because hundreds of processes import the package.
 
-    Hypothesis tries the same examples every time, so that a change does not fail by what another one did; --thorough
-    tries new ones. No test asserts a time.
+    Hypothesis tries the same examples every time, so that a change does not fail because of an earlier one; --thorough
+    tries new examples. No test asserts a time.
     """
     settings.register_profile("neuroevo", deadline=None, derandomize=not config.getoption("--thorough"))
     settings.load_profile("neuroevo")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="neuroevo-jax-")
-        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name  # which xdist's workers get as well
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name  # xdist's workers inherit it
         config.add_cleanup(folder.cleanup)
         state = tempfile.TemporaryDirectory(prefix="neuroevo-state-")
         os.environ["XDG_STATE_HOME"] = state.name
@@ -38,7 +38,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is imported and collected stays: Python's collector need not look at it, now or in thousands of tests."""
+    """Exclude imported and collected objects, which persist, from garbage collection to save time."""
     gc.disable()
     try:
         return (yield)
@@ -52,9 +52,9 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Files with slow tests first, so that of several processes none is left alone with one of them at the end.
+    """Run files with slow tests first, so that no process is left with a slow file at the end.
 
-    Thorough tests are left out unless they are asked for.
+    Thorough tests are skipped unless --thorough is given.
     """
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough")]
@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True)
 def same_interrupt():
-    """A test that leaves a handler of SIGINT behind fails, not one that is interrupted later."""
+    """Fail a test that leaves a handler of SIGINT behind, instead of a later test."""
     yield
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     assert handler is signal.default_int_handler
@@ -74,13 +74,13 @@ def same_interrupt():
 
 @pytest.fixture(params=["native", "tensorflow"])
 def engine(request):
-    """Each engine, for tests of what both must do alike."""
+    """Parametrize tests of common behavior over both engines."""
     return request.param
 
 
 @pytest.fixture(scope="session")
 def toy_command():
-    """Runs a command line of neuroevo with a ToyEvaluator in a process of its own, which imports no TensorFlow."""
+    """Provide a function that runs a neuroevo command with a ToyEvaluator in a separate process without TensorFlow."""
     from tests.support.commands import toy_server  # here: not all tests can import the package
 
     with toy_server() as run:
@@ -89,7 +89,7 @@ def toy_command():
 
 @pytest.fixture(scope="session")
 def whole_run(tmp_path_factory):
-    """The results of a run without a stop; it is made once for all tests that ask for the same changes."""
+    """Provide the results of an uninterrupted run, made once for all tests that request the same changes."""
     from tests.support.runs import new_run, results  # here: most tests need nothing of them
 
     known = {}

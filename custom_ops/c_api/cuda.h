@@ -1,6 +1,6 @@
-/* What the host asks the library of the GPU backend before it uses it, for ctypes. Nothing here fails.
+/* Queries of the GPU backend's library before its use, for ctypes. None of these functions fails.
  *
- * Strings are valid until the thread's next call of these functions.
+ * Returned strings are valid until the thread's next call of these functions.
  */
 #ifndef NEUROEVO_C_API_CUDA_H_
 #define NEUROEVO_C_API_CUDA_H_
@@ -11,13 +11,13 @@
 extern "C" {
 #endif
 
-/* Why no GPU can be used; null where one can. */
+/* Reason why no GPU is usable; null if one is usable. */
 const char* neuroevo_cuda_why_not(void);
 /* Versions of CUDA: "built with 13.0, the driver supports 12.4", or "built with 13.0, no driver". */
 const char* neuroevo_cuda_versions(void);
-/* "NVIDIA H200, compute capability 9.0"; empty where no GPU can be used. */
+/* "NVIDIA H200, compute capability 9.0"; empty if no GPU is usable. */
 const char* neuroevo_cuda_name(void);
-/* Of the GPU's memory; 0 where no GPU can be used. */
+/* Size of the GPU's memory in bytes; 0 if no GPU is usable. */
 int64_t neuroevo_cuda_free_bytes(void);
 
 #ifdef __cplusplus

@@ -19,7 +19,7 @@ void SetLastError(const char* message) noexcept {
   try {
     last_message = message;
   } catch (const std::bad_alloc&) {
-    last_message = kOutOfMemory;  // for which a string has room in itself
+    last_message = kOutOfMemory;  // fits the string's inline buffer, so that nothing is allocated
   }
 }
 

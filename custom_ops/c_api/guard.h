@@ -1,4 +1,4 @@
-// What functions of the C interface do with exceptions, in whichever library they are.
+// Translation of exceptions to error codes and messages, for the C interfaces of all libraries.
 #ifndef NEUROEVO_C_API_GUARD_H_
 #define NEUROEVO_C_API_GUARD_H_
 
@@ -10,13 +10,13 @@
 
 namespace neuroevo {
 
-// The message of this thread's last failed call, which neuroevo_last_error() gives out.
+// Return the message of this thread's last failed call, for neuroevo_last_error().
 const char* LastError() noexcept;
-// Sets it, to that of std::bad_alloc where there is no memory for another.
+// Set that message; if memory for it runs out, set kOutOfMemory.
 void SetLastError(const char* message) noexcept;
 inline constexpr char kOutOfMemory[] = "out of memory";
 
-// Runs body; turns an exception into a code and a message.
+// Run body and translate an exception to a code and a message.
 template <class Body>
 int Guard(Body body) noexcept {
   try {

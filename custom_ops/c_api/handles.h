@@ -1,4 +1,4 @@
-// The objects behind the handles of the C interfaces, and how arrays come in.
+// Handle tables of the C interfaces, and helpers for array arguments.
 #ifndef NEUROEVO_C_API_HANDLES_H_
 #define NEUROEVO_C_API_HANDLES_H_
 
@@ -15,16 +15,16 @@
 
 namespace neuroevo {
 
-// A number for a handle, which no other handle of any kind has.
+// Return a new handle number, unique over all kinds of handles.
 uintptr_t NextHandle();
 
-// The objects of one kind. A handle is a number that is never reused, so that a freed one is an error and not a wild
-// pointer. A call holds what it works on: an object that is freed meanwhile is destroyed when the last call on it ends.
-// The objects of a parent process stay untouched in its forks: their threads do not exist there.
+// Table of the objects of one kind. A handle is a number that is never reused, so that using a freed handle is an error
+// rather than a dangling pointer. A call shares ownership of its objects: an object freed during a call is destroyed
+// when the last call on it returns. Forks never access a parent process's objects, whose threads do not exist there.
 template <class Handle, class T>
 class Handles {
  public:
-  explicit Handles(const char* what) : what_(what) {}  // what: the kind, for messages
+  explicit Handles(const char* what) : what_(what) {}  // what: name of the kind, for messages
 
   Handle* Add(std::shared_ptr<T> object) {
     auto* const handle = reinterpret_cast<Handle*>(NextHandle());
@@ -33,7 +33,7 @@ class Handles {
     return handle;
   }
 
-  // Throws for a handle that is null, freed or not of this kind. Null for one of a parent process.
+  // Look up a handle. Throws if it is null, freed or of another kind. Returns null for an object of a parent process.
   std::shared_ptr<T> Find(Handle* handle) {
     if (handle == nullptr) ThrowInvalid("the ", what_, " is null");
     const ProcessLock lock(mutex_);
@@ -42,14 +42,14 @@ class Handles {
     return found->second.forks == Forks() ? found->second.object : nullptr;
   }
 
-  // The same, but throws for one of a parent process, too.
+  // The same, but also throws for an object of a parent process.
   std::shared_ptr<T> Get(Handle* handle) {
     std::shared_ptr<T> object = Find(handle);
     if (object == nullptr) ThrowInvalid("the ", what_, " belongs to the process that this one was forked from");
     return object;
   }
 
-  // Ends the handle and returns its object, or null if the handle was freed before.
+  // Remove the handle and return its object, or null if the handle was already freed.
   std::shared_ptr<T> Take(Handle* handle) noexcept {
     const ProcessLock lock(mutex_);
     const auto found = objects_.find(handle);
@@ -61,7 +61,7 @@ class Handles {
 
  private:
   struct Entry {
-    int64_t forks;  // when it was made
+    int64_t forks;  // Forks() at creation
     std::shared_ptr<T> object;
   };
 
@@ -70,20 +70,20 @@ class Handles {
   std::unordered_map<Handle*, Entry> objects_;
 };
 
-// Never destroyed: at exit, threads may still be in calls. Made when the library is loaded, so that _free needs no
-// memory.
+// Never destroyed, since at exit threads may still be in calls. Created when the library is loaded, so that _free
+// allocates nothing.
 extern Handles<neuroevo_env_pool, EnvPool>& env_pools;
 extern Handles<neuroevo_population, Population>& populations;
 
 inline std::shared_ptr<EnvPool> Object(neuroevo_env_pool* pool) { return env_pools.Get(pool); }
 inline std::shared_ptr<Population> Object(neuroevo_population* population) { return populations.Get(population); }
 
-// Throws for null where n values are to be read or written.
+// Throw if the array is null and n, the number of values to read or write, is positive.
 inline void CheckArray(const char* what, const void* array, int64_t n) {
   if (n > 0 && array == nullptr) ThrowInvalid(what, " is null, expected ", n, " entries");
 }
 
-// A copy of n values. Throws for a negative n, and for null unless n is 0.
+// Return a copy of n values. Throws for a negative n, and for null unless n is 0.
 template <class T>
 std::vector<T> Vector(const T* values, int64_t n) {
   if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
@@ -91,7 +91,7 @@ std::vector<T> Vector(const T* values, int64_t n) {
   return std::vector<T>(values, values + n);
 }
 
-// The same, but empty for null.
+// The same, but return an empty vector for null.
 template <class T>
 std::vector<T> Optional(const T* values, int64_t n) {
   return values == nullptr ? std::vector<T>() : Vector(values, n);

@@ -16,7 +16,7 @@
 namespace neuroevo {
 namespace {
 
-using Results = std::list<std::vector<EpisodeResult>>;  // of calls; lists need no memory to pass them on
+using Results = std::list<std::vector<EpisodeResult>>;  // one entry per call; splicing lists allocates nothing
 
 struct Rollout {
   Rollout(std::shared_ptr<EnvPool> env_pool, std::shared_ptr<Population> networks, int64_t lanes,
@@ -26,7 +26,7 @@ struct Rollout {
         queue(lanes, slots_per_lane, first_row),
         runner(pool.get(), population.get(), &queue) {}
 
-  // Results of one call that could not give them out; empty where there are none.
+  // Return the undelivered results of one failed call; empty if no call has failed.
   Results TakeKept() {
     Results taken;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -43,21 +43,21 @@ struct Rollout {
   EpisodeQueue queue;
   LaneRunner runner;
   std::mutex mutex;
-  Results kept;  // those that a call took from the queue and could not give out; by the mutex
+  Results kept;  // results taken from the queue by a call that failed to return them; guarded by the mutex
 };
 
 auto& rollouts = *new Handles<neuroevo_rollout, Rollout>("rollout");
 
-constexpr int64_t kLongestWait = 60'000;  // milliseconds, far from where a clock's numbers end
+constexpr int64_t kLongestWait = 60'000;  // milliseconds; longer waits could overflow the clock's time points
 
 std::chrono::milliseconds Milliseconds(int64_t count) {
   return std::chrono::milliseconds(std::clamp<int64_t>(count, 0, kLongestWait));
 }
 
-// Results, and the arrays that they point to.
+// Results that own the arrays to which they point.
 class OwnedResults : public neuroevo_results {
  public:
-  // Takes the results, or throws and leaves them.
+  // Move the results in; on an exception they are unchanged.
   OwnedResults(std::vector<EpisodeResult>* all, int64_t steps_so_far) : neuroevo_results() {
     total_steps = steps_so_far;
     count = static_cast<int64_t>(all->size());
@@ -75,7 +75,7 @@ class OwnedResults : public neuroevo_results {
       failures_.push_back(result.end.failure.c_str());
     }
     all_.swap(*all);
-    for (EpisodeResult& result : all_) std::vector<uint8_t>().swap(result.end.behavior);  // it may be megabytes
+    for (EpisodeResult& result : all_) std::vector<uint8_t>().swap(result.end.behavior);  // up to megabytes each
     ids = ids_.data();
     returns = returns_.data();
     steps = steps_.data();
@@ -88,7 +88,7 @@ class OwnedResults : public neuroevo_results {
   OwnedResults& operator=(const OwnedResults&) = delete;
 
  private:
-  std::vector<EpisodeResult> all_;  // whose failures are pointed to
+  std::vector<EpisodeResult> all_;  // owns the failure strings
   std::vector<double> returns_, sums_;
   std::vector<int64_t> ids_, steps_, retries_;
   std::vector<const char*> failures_;
@@ -145,7 +145,7 @@ int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* 
     given->runner.RethrowFailure();
     try {
       given->queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
-    } catch (...) {  // of a lane that fails meanwhile the reason is of use, and not that it has closed the queue
+    } catch (...) {  // if a lane fails meanwhile, report its exception rather than that the queue is closed
       given->runner.RethrowFailure();
       throw;
     }

@@ -30,7 +30,7 @@ VectorEnv::Autoreset ParseAutoreset(const std::string& name) {
 bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
 static_assert(sizeof(bool) == 1, "flags are bytes");
 
-// A copy, since a bool must be 0 or 1 and the byte of a caller may be another.
+// Copy flags and normalize them to 0 or 1, since reading another value as bool is undefined behavior.
 std::vector<uint8_t> Flags(const char* what, const uint8_t* bytes, int64_t n) {
   CheckArray(what, bytes, n);
   std::vector<uint8_t> flags(bytes, bytes + n);

@@ -1,4 +1,4 @@
-/* Environments under Gymnasium's vector interface (envs/vector_env.h), for ctypes and for C.
+/* C interface of environments with Gymnasium's vector API (envs/vector_env.h).
  *
  * Codes and errors are those of neuroevo.h. Shapes: N environments, I infos, A actions.
  */
@@ -13,8 +13,8 @@ extern "C" {
 
 typedef struct neuroevo_vector_env neuroevo_vector_env;
 
-/* options: n strings "key=value". autoreset: "NextStep", "SameStep" or "Disabled". max_steps: cut-off of the episodes,
- * 0: the family's own. threads: of a pool of its own, 0: the process's. Freed by _free, which takes null. */
+/* options: n strings "key=value". autoreset: "NextStep", "SameStep" or "Disabled". max_steps: time limit of the
+ * episodes, 0 for the family's default. threads: size of a separate pool, 0 for the process's pool. */
 int neuroevo_vector_make(const char* family, const char* const* options, int64_t n, int64_t num_envs,
                          const char* autoreset, int64_t max_steps, int32_t threads, neuroevo_vector_env** env);
 void neuroevo_vector_free(neuroevo_vector_env* env);
@@ -35,7 +35,7 @@ typedef struct {
 } neuroevo_vector_spec;
 int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spec); /* valid as long as env */
 
-/* VectorEnv::Output. */
+/* Output arrays; see VectorEnv::Output. */
 typedef struct {
   void* observations;       /* [N, *observation_shape] */
   double* rewards;          /* [N] */
@@ -43,17 +43,17 @@ typedef struct {
   uint8_t* truncations;     /* [N] */
   uint8_t* failures;        /* [N] */
   int64_t* infos;           /* [I, N] */
-  void* final_observations; /* [N, *observation_shape], written with SameStep alone, where an episode ended */
+  void* final_observations; /* [N, *observation_shape], written only with SameStep, for episodes that ended */
   int64_t* final_infos;     /* [I, N], likewise */
 } neuroevo_vector_output;
 
-/* mask, seeded: [N], 0 for no. seeds: [N]. */
+/* mask, seeded: [N], 0 means false. seeds: [N]. */
 int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const uint8_t* seeded, const uint64_t* seeds,
                           const neuroevo_vector_output* output);
-/* actions: int64 [N] for one of num_actions, or float32 [N, A]. */
+/* actions: int64 [N] in [0, num_actions), or float32 [N, A]. */
 int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const neuroevo_vector_output* output);
 int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens);
-/* Why the last episode of this environment that ended was broken off, else ""; valid until this thread's next call. */
+/* Reason why this environment's last finished episode was aborted, else ""; valid until this thread's next call. */
 int neuroevo_vector_failure(neuroevo_vector_env* env, int64_t index, const char** failure);
 
 #ifdef __cplusplus

@@ -1,26 +1,26 @@
-# The emulator library `ale`, from the sources that fetch_ale.py put into build/ (ale-py's own CMake files would build its
-# Python module, SDL and OpenCV too). Sets ALE_VERSION.
+# The emulator library `ale`, built from the sources that fetch_ale.py unpacked into build/ (ale-py's own CMake files
+# would also build its Python module, SDL and OpenCV). Sets ALE_VERSION.
 file(READ ${NEUROEVO_ROOT}/pyproject.toml pyproject)
 string(REGEX MATCH "\"ale-py==([0-9.]+)\"" matched "${pyproject}")
 set(ALE_VERSION ${CMAKE_MATCH_1})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${NEUROEVO_ROOT}/pyproject.toml)
 set(ale_root ${NEUROEVO_ROOT}/build/ale_py-${ALE_VERSION}/src)
-if(SKBUILD) # `make build` has done this
+if(SKBUILD) # `make build` does this itself
   execute_process(COMMAND ${NEUROEVO_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/fetch_ale.py ${NEUROEVO_ROOT}/build
                   RESULT_VARIABLE failed)
   if(failed)
-    message(FATAL_ERROR "The emulator's sources are missing (see above); -C cmake.define.NEUROEVO_ATARI=OFF does without")
+    message(FATAL_ERROR "The emulator's sources are missing (see above); -C cmake.define.NEUROEVO_ATARI=OFF omits it")
   endif()
 endif()
 if(NOT EXISTS ${ale_root}/ale/ale_interface.cpp)
-  message(FATAL_ERROR "There is no ${ale_root}/ale: run `make setup`, or configure with -DNEUROEVO_ATARI=OFF")
+  message(FATAL_ERROR "${ale_root}/ale does not exist: run `make setup`, or configure with -DNEUROEVO_ATARI=OFF")
 endif()
 find_package(ZLIB)
 if(NOT ZLIB_FOUND)
   message(FATAL_ERROR "zlib.h is missing: apt-get install -y zlib1g-dev")
 endif()
 
-# version.hpp.in also wants these; nothing reads them.
+# version.hpp.in requires these variables, which are not used otherwise.
 string(REPLACE "." ";" version_parts ${ALE_VERSION})
 list(GET version_parts 0 ALE_VERSION_MAJOR)
 list(GET version_parts 1 ALE_VERSION_MINOR)
@@ -28,7 +28,7 @@ list(GET version_parts 2 ALE_VERSION_PATCH)
 set(ALE_VERSION_GIT_SHA unknown)
 configure_file(${ale_root}/ale/version.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/version.hpp)
 
-# What links the emulator also optimizes it, where the compiler came with all that this takes.
+# Link-time optimization of the emulator, if the compiler supports it.
 set(NEUROEVO_LTO "")
 if(NEUROEVO_SANITIZE STREQUAL "")
   include(CheckIPOSupported)
@@ -40,24 +40,24 @@ if(NEUROEVO_SANITIZE STREQUAL "")
   endif()
 endif()
 
-# ale_compile(TARGET ARCH): how all of ALE is compiled.
+# ale_compile(TARGET ARCH) sets the compile options of a target with ALE's sources.
 function(ale_compile target arch)
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/ale_generated ${ale_root}
                              ${ale_root}/ale)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${arch})
-  target_compile_options(${target} PRIVATE -w) # its warnings are not ours to mend
+  target_compile_options(${target} PRIVATE -w) # external code
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
   if(NEUROEVO_LTO)
-    # CMake then archives with gcc-ar, which keeps the link-time information that plain ar may lose.
+    # CMake then archives with gcc-ar, since plain ar may drop the link-time information.
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
   elseif(NEUROEVO_SANITIZE MATCHES undefined)
-    # Of all 108 ROMs one trips a sanitizer: VideoCheckers copies a bool that it never set. Everything else is checked.
+    # Only one of the 108 ROMs triggers a sanitizer: VideoCheckers copies an uninitialized bool.
     target_compile_options(${target} PRIVATE -fno-sanitize=bool)
   endif()
 endfunction()
 
-# The games' rules and scores, a hundred small files, and the emulator proper, which takes the time.
+# The games' rules and scores, about a hundred small files, and the emulator itself, which dominates the run time.
 file(GLOB game_sources ${ale_root}/ale/games/*.cpp ${ale_root}/ale/games/supported/*.cpp)
 file(GLOB emulator_sources ${ale_root}/ale/*.cpp)
 foreach(folder common emucore environment)
@@ -65,16 +65,16 @@ foreach(folder common emucore environment)
   list(APPEND emulator_sources ${folder_sources})
 endforeach()
 include(cmake/AleEdits.cmake)
-# Our processor and television chip, which are compiled and profiled with it.
+# Our processor and television chip, which are compiled and profiled together with the emulator.
 file(GLOB console_sources CONFIGURE_DEPENDS envs/atari/console/*.cc)
 list(APPEND emulator_sources ${console_sources} core/fork.cc)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # The processor's handlers are told apart by their distances, which need one section.
+  # The processor identifies its handlers by their distances, which requires that they are in one section.
   set_source_files_properties(envs/atari/console/cpu.cc PROPERTIES COMPILE_OPTIONS -fno-reorder-blocks-and-partition)
 endif()
 add_library(ale_games OBJECT ${game_sources})
 ale_compile(ale_games neuroevo_arch)
-if(NEUROEVO_SANITIZE STREQUAL "") # they take no time worth a longer build
+if(NEUROEVO_SANITIZE STREQUAL "") # the games' code takes too little time to justify a longer build
   set_target_properties(ale_games PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   target_compile_options(ale_games PRIVATE -O1)
 endif()

@@ -1,6 +1,6 @@
-# The target `mujoco`: headers and library of the mujoco wheel that NEUROEVO_PYTHON has. Sets MUJOCO_VERSION, MUJOCO_ROOT
-# (the folder of the library, which has `include`) and MUJOCO_ASSETS (Gymnasium's models, for native tests); empty where
-# there is no such package.
+# The target `mujoco`: headers and library of the mujoco wheel of NEUROEVO_PYTHON. Sets MUJOCO_VERSION, MUJOCO_ROOT (the
+# folder of the library, which contains `include`) and MUJOCO_ASSETS (Gymnasium's models, for native tests). They are
+# empty if the package is not installed.
 execute_process(
   COMMAND ${NEUROEVO_PYTHON} -c
           "from importlib.util import find_spec as f; print(f('mujoco').submodule_search_locations[0])"

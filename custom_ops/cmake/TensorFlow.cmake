@@ -1,5 +1,5 @@
-# The target `tensorflow`: the compile and link flags that NEUROEVO_PYTHON's TensorFlow names itself. Sets TF_VERSION,
-# empty where there is no TensorFlow. Importing TensorFlow takes seconds, so its answer is cached until the version changes.
+# The target `tensorflow`: the compile and link flags reported by the TensorFlow of NEUROEVO_PYTHON. Sets TF_VERSION,
+# empty if TensorFlow is not installed. Importing TensorFlow takes seconds, so the flags are cached for each version.
 execute_process(
   COMMAND ${NEUROEVO_PYTHON} -c "from importlib.metadata import version; print(version('tensorflow'))"
   OUTPUT_VARIABLE TF_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -7,7 +7,7 @@ if(TF_VERSION STREQUAL "")
   return()
 endif()
 if(NOT NEUROEVO_TF_CACHE_KEY STREQUAL "${NEUROEVO_PYTHON} ${TF_VERSION}")
-  message(STATUS "Asking TensorFlow ${TF_VERSION} for its compile and link flags")
+  message(STATUS "Querying the compile and link flags of TensorFlow ${TF_VERSION}")
   execute_process(
     COMMAND ${CMAKE_COMMAND} -E env TF_CPP_MIN_LOG_LEVEL=3 ${NEUROEVO_PYTHON} -c
             "from tensorflow import sysconfig as s; print(';'.join(s.get_compile_flags() + s.get_link_flags()))"
@@ -22,12 +22,12 @@ endif()
 add_library(tensorflow INTERFACE)
 foreach(flag ${NEUROEVO_TF_FLAGS})
   if(flag MATCHES "^-I(.*)")
-    target_include_directories(tensorflow SYSTEM INTERFACE ${CMAKE_MATCH_1}) # SYSTEM: its warnings are not ours
+    target_include_directories(tensorflow SYSTEM INTERFACE ${CMAKE_MATCH_1}) # SYSTEM: no warnings for external code
   elseif(flag MATCHES "^-D")
     target_compile_options(tensorflow INTERFACE ${flag})
   elseif(flag MATCHES "^-L(.*)")
     target_link_directories(tensorflow INTERFACE ${CMAKE_MATCH_1})
   elseif(flag MATCHES "^-l")
     target_link_libraries(tensorflow INTERFACE ${flag})
-  endif() # what is left is --std, which CMAKE_CXX_STANDARD sets
+  endif() # the remaining flag is --std, which CMAKE_CXX_STANDARD sets
 endforeach()

@@ -1,13 +1,13 @@
-# What a wheel holds of the build: the libraries, beside the package's Python files. A wheel that lacks one would play
-# only some of the environments, or only without TensorFlow, so that all have to be there unless they are switched off.
+# Installs the libraries into the wheel, next to the package's Python files. A wheel without one of them would lack some
+# environments or TensorFlow support, so all are required unless they are disabled.
 foreach(wanted ATARI:neuroevo_atari MUJOCO:neuroevo_mujoco TF:neuroevo_tf_ops)
   string(REPLACE ":" ";" wanted ${wanted})
   list(GET wanted 0 option)
   list(GET wanted 1 library)
   if(NEUROEVO_${option} AND NOT TARGET ${library})
-    message(FATAL_ERROR "lib${library}.so cannot be built, since ${NEUROEVO_PYTHON} lacks the package that it needs (see "
-                        "above). pip brings it, unless --no-build-isolation was given; -C cmake.define.NEUROEVO_${option}=OFF "
-                        "makes a wheel without it")
+    message(FATAL_ERROR "lib${library}.so cannot be built because ${NEUROEVO_PYTHON} lacks a required package (see above). "
+                        "pip installs it unless --no-build-isolation is set; -C cmake.define.NEUROEVO_${option}=OFF builds "
+                        "a wheel without this library")
   endif()
 endforeach()
 install(DIRECTORY ${NEUROEVO_LIB_DIR}/ DESTINATION neuroevo/_lib USE_SOURCE_PERMISSIONS)

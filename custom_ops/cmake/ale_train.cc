@@ -1,6 +1,6 @@
-// What the emulator is profiled on: ale_train FRAMES ROM... plays random actions of the minimal set, four frames each,
-// in every game with our chips and in a few with those of ALE, too. Without clocks and threads, so that the profile is
-// the same every time. See AleProfile.cmake.
+// Workload for profiling the emulator: ale_train FRAMES ROM... plays random actions of the minimal set, four frames
+// each, in every game with our chips and in a few games also with ALE's chips. It uses no clocks and threads, so that
+// the profile is reproducible. See AleProfile.cmake.
 #include <ale/ale_interface.hpp>
 #include <ale/common/Log.hpp>
 #include <cstdio>

@@ -1,5 +1,5 @@
-# cmake -DTRAIN=COMMAND -DFROM=FOLDER -DTO=FOLDER;... -P ale_train.cmake: runs the counting program, starting from nothing,
-# and puts the counts where the compiler looks for them: from beside its own objects to beside those of each `ale`.
+# cmake -DTRAIN=COMMAND -DFROM=FOLDER -DTO=FOLDER;... -P ale_train.cmake: deletes old counts, runs the instrumented
+# program, and copies its counts from the folder of its objects to the folders of the objects of each `ale`.
 set(old "")
 foreach(folder ${FROM} ${TO})
   file(GLOB_RECURSE counts ${folder}/*.gcda)
@@ -10,11 +10,11 @@ if(old)
 endif()
 execute_process(COMMAND ${TRAIN} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "Profiling the emulator failed (${result}); make setup PGO=OFF does without")
+  message(FATAL_ERROR "Profiling the emulator failed (${result}); make setup PGO=OFF builds without a profile")
 endif()
 file(GLOB_RECURSE counts RELATIVE ${FROM} ${FROM}/*.gcda)
 if(NOT counts)
-  message(FATAL_ERROR "Profiling the emulator left no counts in ${FROM}; make setup PGO=OFF does without")
+  message(FATAL_ERROR "Profiling the emulator wrote no counts to ${FROM}; make setup PGO=OFF builds without a profile")
 endif()
 foreach(count ${counts})
   foreach(folder ${TO})

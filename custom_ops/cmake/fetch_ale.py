@@ -1,8 +1,8 @@
-"""Puts the Arcade Learning Environment's sources into build/: fetch_ale.py BUILD_DIRECTORY.
+"""Download the sources of the Arcade Learning Environment into build/: fetch_ale.py BUILD_DIRECTORY.
 
-The version is the one that pyproject.toml pins for the ale-py wheel. pip downloads the source distribution by name from
-wherever pip is set up to look; a tarball already in the build directory, carried there by hand, needs no network.
-Either way it is unpacked only if its SHA-256 is the one below. ALE is GPL-2.0 and so never part of this repository.
+pyproject.toml pins the version of ale-py. pip downloads the source distribution from its configured package index; if
+the tarball is already in the build directory, no network is needed. The tarball is only unpacked if its SHA-256 matches
+the hash below. ALE is licensed under GPL-2.0 and is therefore not part of this repository.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 
 def pinned_version() -> str:
-    """The ale-py version of pyproject.toml, which must have a known hash."""
+    """Return the ale-py version pinned in pyproject.toml, which must have a known hash."""
     match = re.search(r'"ale-py==([0-9.]+)"', PYPROJECT.read_text())
     if match is None:
         sys.exit(f'{PYPROJECT}: found no dependency of the form "ale-py==VERSION"')
@@ -28,21 +28,21 @@ def pinned_version() -> str:
 
 
 def download(version: str, build: Path) -> None:
-    """Lets pip fetch and check the tarball into `build`."""
+    """Download the tarball into `build` with pip, which verifies its hash."""
     with tempfile.TemporaryDirectory() as scratch:
         # Only a requirements file can carry a hash.
         requirements = Path(scratch) / "requirements.txt"
         requirements.write_text(f"ale-py=={version} --hash=sha256:{SHA256[version]}\n")
-        # Without build isolation pip asks the installed scikit-build-core for the metadata; with it, pip would first
-        # install ale-py's build requirements (jax among them), which a download does not need.
+        # Without build isolation, pip gets the metadata from the installed scikit-build-core; with it, pip would first
+        # install ale-py's build requirements (including jax), which a download does not need.
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         pip += ["--no-binary=ale-py", "--no-build-isolation", "--require-hashes"]
         result = subprocess.run([*pip, f"--requirement={requirements}", f"--dest={build}"])
     if result.returncode != 0:
         sys.exit(
-            f"pip could not download the sources of ale-py {version} (its message is above). Without network: put "
-            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} into {build}/, or into a folder that the variable "
-            "PIP_FIND_LINKS names, and try again"
+            f"pip could not download the sources of ale-py {version} (its message is above). Without network, copy "
+            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} to {build}/, or to a folder listed in the "
+            "environment variable PIP_FIND_LINKS, and try again"
         )
 
 
@@ -64,7 +64,7 @@ def main() -> None:
     with tarfile.open(tarball) as archive:
         wanted = re.compile(rf"ale_py-{re.escape(version)}/(version\.txt|LICENSE\.md|src/ale/(?!python/).*)")
         members = [member for member in archive if wanted.fullmatch(member.name)]
-        # Older Pythons have no filters; the hash vouches for the archive there.
+        # Older versions of Python have no filters; there, the hash ensures that the archive is trusted.
         safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         archive.extractall(build, members, **safe)
     done.write_text(actual + "\n")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# gpu_pack.sh PYTHON [VERSION]: puts into build/gpu_carry what a machine without network lacks for `make gpu-report`,
-# beside this repository: the emulator's sources, ROMs, zlib's headers and library, and wheels of what `neuroevo train`
-# imports there, for its Python of that version (3.12).
+# gpu_pack.sh PYTHON [VERSION]: collects in build/gpu_carry the files that a machine without network needs for
+# `make gpu-report` in addition to this repository: the emulator's sources, ROMs, zlib's headers and library, and wheels
+# of the packages that `neuroevo train` imports, for that version of Python (default: 3.12).
 set -e
 python=$1 version=${2:-3.12}
 carry=build/gpu_carry
@@ -11,7 +11,7 @@ games="frostbite breakout pong seaquest asteroids gravitar kangaroo montezuma_re
 rm -rf $carry
 mkdir -p $carry/roms $carry/zlib
 cp build/ale_py-*.tar.gz $carry/ || {
-  echo "make: build/ has the emulator's sources, but no longer their tarball; delete build/ale_py-* and run this again" >&2
+  echo "make: build/ contains the emulator's sources but not their tarball; delete build/ale_py-* and run this again" >&2
   exit 1
 }
 roms=$("$python" -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
@@ -26,9 +26,9 @@ END
 "$python" -m pip download -q --only-binary=:all: --python-version "$version" --implementation cp --platform any \
   --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 \
   --platform manylinux2014_x86_64 -d $carry/wheels $wheels
-# Where the compiler finds them; the other machine's own are used where it has them.
+# zlib of this machine's compiler; the other machine only uses it if it has none.
 include=$(echo '#include <zlib.h>' | ${CXX:-c++} -x c++ -M - | tr ' ' '\n' | grep '/z\(lib\|conf\)\.h$')
 cp $include $carry/zlib/
 cp -L "$(${CXX:-c++} -print-file-name=libz.so)" $carry/zlib/libz.so.1
-git describe --always --dirty >$carry/commit 2>/dev/null || true # for reports, which are made where there may be no .git
+git describe --always --dirty >$carry/commit 2>/dev/null || true # for reports, since the other machine may have no .git
 du -sh $carry

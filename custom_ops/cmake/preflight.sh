@@ -1,5 +1,5 @@
 #!/bin/sh
-# preflight.sh PYTHON CXX: names what this machine lacks, one line each with the command that installs it.
+# preflight.sh PYTHON CXX: reports missing dependencies, one line each with the command that installs it.
 python=$1
 cxx=$2
 missing=0
@@ -10,7 +10,7 @@ lacks() {
 }
 
 if ! command -v "$python" >/dev/null 2>&1; then
-  lacks "there is no '$python': apt-get install -y python3 python3-venv (or: make setup PYTHON=/path/to/python3)"
+  lacks "'$python' was not found: apt-get install -y python3 python3-venv (or: make setup PYTHON=/path/to/python3)"
 else
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   case $version in
@@ -18,7 +18,7 @@ else
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
       lacks "'$python' ($version) cannot make virtual environments: apt-get install -y python$version-venv"
     ;;
-  *) lacks "'$python' is Python $version, 3.11 to 3.13 is needed: apt-get install -y python3.12-venv && make setup PYTHON=python3.12" ;;
+  *) lacks "'$python' is Python $version, expected 3.11 to 3.13: apt-get install -y python3.12-venv && make setup PYTHON=python3.12" ;;
   esac
 fi
 

@@ -1,8 +1,7 @@
-"""Split a wheel that pip built into two that can be distributed: wheels.py WHEEL FOLDER.
+"""Split a wheel built by pip into two wheels for distribution: wheels.py WHEEL FOLDER.
 
-The Arcade Learning Environment is under GPL-2.0. The library that links it therefore has a wheel of its own,
-neuroevo-ale, and `neuroevo` stays under the MIT license. auditwheel names each wheel by the
-oldest glibc that it runs with.
+The Arcade Learning Environment is licensed under GPL-2.0. The library that links it is therefore in a separate wheel,
+neuroevo-ale, and `neuroevo` stays under the MIT license. auditwheel tags each wheel with the oldest glibc it supports.
 """
 
 import subprocess
@@ -20,7 +19,7 @@ PURPOSE = "The Atari environments of neuroevo, which link the Arcade Learning En
 
 
 def split(built: Path, folder: Path) -> list[Path]:
-    """Write a wheel without ALE's library and one with nothing else; return both paths."""
+    """Write a wheel without ALE's library and a wheel with only this library; return both paths."""
     with WheelFile(built) as source:
         name, version, tag, platform = source.parsed_filename.group("name", "ver", "pyver", "plat")
         assert tag == "py3", f"{built}: expected one wheel for every Python"
@@ -55,7 +54,7 @@ def _metadata(name: str, version: str) -> Message:
 
 
 def main(built: str, folder: str) -> None:
-    # Libraries that other packages install.
+    # Libraries provided by other packages.
     others = (["libmujoco.so.*", "libtensorflow_framework.so.*"], ["libneuroevo_core.so"])
     with tempfile.TemporaryDirectory() as scratch:
         for wheel, libraries in zip(split(Path(built), Path(scratch)), others, strict=True):

@@ -19,7 +19,7 @@ class Error : public std::runtime_error {
     kNotFound = 3,
     kInternal = 4,
     kCancelled = 5,
-    kEnvironment = 6,  // one raised something, did not answer or ended; what was asked of it was right
+    kEnvironment = 6,  // an environment raised an exception, timed out or exited; the request was valid
   };
 
   Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -33,7 +33,7 @@ class Error : public std::runtime_error {
 template <class... Parts>
 std::string Concat(const Parts&... parts) {
   std::ostringstream out;
-  out.exceptions(std::ios::badbit);  // or a text for which there is no memory would be cut off
+  out.exceptions(std::ios::badbit);  // otherwise running out of memory would truncate the text silently
   (out << ... << parts);
   return out.str();
 }

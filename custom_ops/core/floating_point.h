@@ -1,4 +1,5 @@
-// What arithmetic must not depend on: TensorFlow's threads flush denormals to zero, ours do not.
+// Floating-point control modes: TensorFlow's threads flush denormals to zero, and results must not depend on the
+// thread.
 #ifndef NEUROEVO_CORE_FLOATING_POINT_H_
 #define NEUROEVO_CORE_FLOATING_POINT_H_
 
@@ -10,11 +11,11 @@
 
 namespace neuroevo {
 
-// Gives this thread the default rules for as long as it lives, to functions that are called meanwhile.
+// Scope guard: sets this thread's floating-point modes to the defaults and restores the previous ones at scope exit.
 class DefaultFloatingPoint {
  public:
 #ifdef __x86_64__
-  // Not by <cfenv>, which takes half a microsecond: it also sets the registers of long double.
+  // <cfenv> would take half a microsecond, since it also sets the registers of long double.
   DefaultFloatingPoint() { _mm_setcsr(kDefault); }
   ~DefaultFloatingPoint() { _mm_setcsr(before_); }
 #else

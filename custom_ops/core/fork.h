@@ -1,5 +1,5 @@
-// What fork() does to a process with threads: the child has the parent's memory, but of its threads only the one that
-// called fork(), and locks that another thread held are never released.
+// Support for fork() in a process with threads: the child has the parent's memory but only the thread that called
+// fork(), and locks held by other threads are never released.
 #ifndef NEUROEVO_CORE_FORK_H_
 #define NEUROEVO_CORE_FORK_H_
 
@@ -8,13 +8,13 @@
 
 namespace neuroevo {
 
-// The number of forks between the process that loaded this library and the current one. An object made under another
-// number belongs to a parent process: its threads do not exist here, and its locks may never be released.
+// Return the number of forks between the process that loaded this library and the current one. An object created at a
+// different count belongs to a parent process: its threads do not exist here, and its locks may never be released.
 int64_t Forks();
 
-// The lock of a structure that a process has once, such as a registry. fork() waits until it is free, so that the child
-// finds it unlocked and the structure complete. Must not be destroyed before the process ends, and no other one may be
-// taken while it is held.
+// Mutex of a process-wide structure, such as a registry. fork() waits until the mutex is free, so that in the child the
+// mutex is unlocked and the structure consistent. It must live until the process ends, and a thread may hold only one
+// ProcessMutex.
 class ProcessMutex {
  public:
   ProcessMutex();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
-// The number after `name` in a file of lines "name number"; without a name the number that the file begins with.
+// Read the number after `name` from a file of "name number" lines; with an empty name, the file's leading number.
 std::optional<int64_t> NumberIn(const std::string& file, const std::string& name = "") {
   std::ifstream in(file);
   std::string word;
@@ -25,7 +25,7 @@ std::optional<int64_t> NumberIn(const std::string& file, const std::string& name
   return std::nullopt;  // also for a limit of "max"
 }
 
-// What one control group's limit leaves.
+// Return the bytes left under one control group's memory limit.
 int64_t FreeInGroup(const std::string& folder, const char* limit, const char* usage, const char* cache) {
   const auto most = NumberIn(folder + limit), used = NumberIn(folder + usage);
   if (!most || !used) return kUnknown;
@@ -41,13 +41,13 @@ int64_t FreeMemory(const std::string& root) {
     free = (*available + NumberIn(machine, "SwapFree:").value_or(0)) * 1024;
   }
   std::ifstream own(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(own, line);) {  // number:controllers:path; of v2, without controllers
+  for (std::string line; std::getline(own, line);) {  // number:controllers:path; v2 lists no controllers
     std::istringstream fields(line);
     std::string number, controllers, path;
     std::getline(std::getline(std::getline(fields, number, ':'), controllers, ':'), path);
     const bool second = controllers.empty();
     if (!second && ("," + controllers + ",").find(",memory,") == std::string::npos) continue;
-    for (;;) {  // in a container its own group may be at the top, whatever the path says
+    for (;;) {  // in a container the process's group may be mounted at the root, whatever the path is
       if (!path.empty() && path.back() == '/') path.pop_back();
       free = std::min(free, second ? FreeInGroup(groups + path, "/memory.max", "/memory.current", "inactive_file")
                                    : FreeInGroup(groups + "/memory" + path, "/memory.limit_in_bytes",
@@ -62,7 +62,7 @@ int64_t FreeMemory(const std::string& root) {
 void CheckMemory(const std::string& what, int64_t bytes) {
   const int64_t free = FreeMemory();
   if (bytes <= free) return;
-  ThrowInvalid(what, " need ", static_cast<double>(bytes) * 1e-9, " GB of memory, and ",
+  ThrowInvalid(what, " need ", static_cast<double>(bytes) * 1e-9, " GB of memory, but only ",
                static_cast<double>(free) * 1e-9, " GB are free");
 }
 

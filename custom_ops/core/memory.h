@@ -1,4 +1,4 @@
-// How much memory is left for this process, and whether something fits.
+// Free memory of this process, and checks against it.
 #ifndef NEUROEVO_CORE_MEMORY_H_
 #define NEUROEVO_CORE_MEMORY_H_
 
@@ -7,14 +7,14 @@
 
 namespace neuroevo {
 
-// Bytes that this process may still use before the kernel ends one: what the machine has available, swap included, or
-// what the memory limits of its control groups (v1 and v2) and of those above them leave, whichever is least. Caches of
-// files that can be dropped count as free. Where nothing is known it is the largest number. root: in front of /proc and
-// /sys.
+// Return the bytes that this process can still allocate before the out-of-memory killer acts: the minimum of the
+// machine's available memory, swap included, and the remainder of the limits of its control groups (v1 and v2) and
+// their ancestors. Reclaimable file caches count as free. If no limit is known, return the largest int64. root: path
+// prefix of /proc and /sys.
 int64_t FreeMemory(const std::string& root = "");
 
-// Throws where this many bytes are not free. what: in the plural, what is to take them. For memory that is only mapped
-// at first, or taken piece by piece: the kernel would end the process in the middle of that without a word.
+// Throw if fewer than `bytes` bytes are free. what: what needs the memory, in the plural, for the message. Call this
+// before mapping memory lazily or allocating piece by piece: the out-of-memory killer gives no error message.
 void CheckMemory(const std::string& what, int64_t bytes);
 
 }  // namespace neuroevo

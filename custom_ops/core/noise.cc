@@ -1,4 +1,4 @@
-// The wide version of noise.h: the same templates on vectors. tests/native/core/noise_test.cc holds it against Noise().
+// The vectorized noise.h: the same templates on vectors. tests/native/core/noise_test.cc compares it with Noise().
 #include "core/noise.h"
 
 #include <algorithm>
@@ -11,12 +11,12 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int kBlock = 2 * kLanes;  // normals of a vector of radii and a vector of angles, from kLanes / 2 counters
-constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
-// How far ahead of the noise come the floats that it is added to. The processor alone fetches too few lines while it
-// makes noise. By forward_bench, which likes 256 as well as 4096.
+constexpr int kBlock = 2 * kLanes;  // normals from one vector of radii and one of angles, from kLanes / 2 counters
+constexpr int64_t kLine = 64 / sizeof(float);  // floats per cache line
+// Prefetch distance, in floats, of the array that noise is added to: the hardware prefetcher alone fetches too few
+// cache lines during noise generation. Chosen with forward_bench, where 256 and 4096 perform equally well.
 constexpr int64_t kAhead = 1024;
-constexpr int kGroup = 4;  // blocks whose random words are made together: one block's rounds wait for each other
+constexpr int kGroup = 4;  // blocks generated together, since the rounds of one block form a dependency chain
 
 struct Keys {
   RawLongs key0[Philox::kRounds], key1[Philox::kRounds];
@@ -32,7 +32,8 @@ struct Keys {
   }
 };
 
-// Lane 2k counts k and lane 2k + 1 counts k + kLanes / 4, for which the interleaving below gives ascending positions.
+// Lane 2k has counter k and lane 2k + 1 counter k + kLanes / 4, so that the interleaving below gives ascending
+// positions.
 RawLongs FirstCounters() {
   RawLongs lanes{};
   for (int i = 0; i < kLanes / 2; ++i) lanes[i] = i / 2 + (i % 2) * (kLanes / 4);
@@ -43,9 +44,9 @@ struct GroupWords {
   RawWords radius[kGroup], angle[kGroup];
 };
 
-// The random words of the next kGroup * kLanes / 2 counters.
+// Generate the random words of the next kGroup * kLanes / 2 counters.
 inline GroupWords MakeWords(const Keys& keys, RawLongs counters) {
-  // A 64-bit lane holds one word of the generator in its lower half. The upper halves are rubbish that no product sees.
+  // A 64-bit lane holds one word of the generator in its lower half. The products ignore the upper halves.
   RawLongs c0[kGroup], c1[kGroup], c2[kGroup], c3[kGroup];
 #pragma GCC unroll 4
   for (int b = 0; b < kGroup; ++b) {
@@ -75,14 +76,14 @@ inline GroupWords MakeWords(const Keys& keys, RawLongs counters) {
   return words;
 }
 
-// Calls full(i, block) for whole blocks of positions begin + i ..., in order, the first half of the block in its first
-// vector; and partial(i, values, n) for what is left at the two ends.
+// Call full(i, block) for each whole block of positions begin + i ..., in order, with the first half of the block in
+// its first vector, and partial(i, values, n) for the remainders at both ends.
 template <class Full, class Partial>
 void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partial partial) {
   const Keys keys(seed);
   RawLongs counters = FirstCounters() + static_cast<uint64_t>(begin) / 4;
   GroupWords words;
-  int b = kGroup;  // the words' next block
+  int b = kGroup;  // next block in `words`
   for (int64_t i = -(begin % 4); i < count; i += kBlock, ++b) {
     if (b == kGroup) {
       words = MakeWords(keys, counters);
@@ -103,7 +104,7 @@ void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partia
   }
 }
 
-// What noise is multiplied with: the same at all positions, or something else at each.
+// Scale of the noise: one value for all positions, or one value per position.
 struct OneScale {
   float scale;
   Floats scales = Floats(scale);

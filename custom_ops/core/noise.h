@@ -1,8 +1,8 @@
-// Noise: standard normal values that are a pure function of a 64-bit seed and a position. The same bits come from the
-// host and the device, from any vector width and from any split of a range. Host code needs -ffp-contract=off.
+// Noise: standard normal values that are a pure function of a 64-bit seed and a position. The values are bit-identical
+// on host and device, for any vector width and any split of a range. Host code needs -ffp-contract=off.
 //
-// Positions 4c ... 4c + 3 come from the four Philox words of counter c: words (0, 1) and (2, 3) are each a radius and
-// an angle for the transform of Box and Muller (1958), which gives two normals. 32-bit radii reach 6.7 sigma.
+// Positions 4c ... 4c + 3 are computed from the four Philox words of counter c: words (0, 1) and (2, 3) are each a
+// radius and an angle of the Box-Muller transform (1958), which yields two normals. 32-bit radii reach 6.7 sigma.
 #ifndef NEUROEVO_CORE_NOISE_H_
 #define NEUROEVO_CORE_NOISE_H_
 
@@ -39,28 +39,28 @@ NEUROEVO_HD inline FourNormals NormalsAt(uint64_t seed, uint64_t counter) {
   return {{a.first, a.second, b.first, b.second}};
 }
 
-// The definition: noise(seed, position).
+// Return noise(seed, position). This is the definition; all other versions are bit-identical.
 NEUROEVO_HD inline float Noise(uint64_t seed, uint64_t position) {
   return NormalsAt(seed, position / 4).value[position % 4];
 }
 
-// z^2 - 1, rounded once: what a standard normal z says of its own variance.
+// z^2 - 1, rounded once: the deviation of a standard normal's square from its expected value 1.
 template <class F>
 NEUROEVO_HD inline F SquareTerm(F z) {
   return Fma(z, z, F(-1.0f));
 }
 
-// Host only, vectorized, the same bits. For i in [0, count), the noise being that at position begin + i:
+// Vectorized and bit-identical, host only. For each i in [0, count), with the noise at position begin + i:
 // out[i] = noise.
 void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out);
 
-// out[i] = in[i] + scale * noise, by one fused multiply-add; in == nullptr stands for zeros, in == out is allowed.
-// spread: null, or with an `in` what multiplies the scale at each position: scale * spread[i], rounded once.
+// out[i] = in[i] + scale * noise, by one fused multiply-add; in == nullptr means zeros, in == out is allowed.
+// spread: null, or, if `in` is given, per-position factors of the scale: scale * spread[i], rounded once.
 void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
               const float* spread = nullptr);
 
 // sums[i] += weight * noise in double, where the product of two floats is exact: each addition rounds once.
-// squares: null, or what square_weight * SquareTerm(noise) is added to likewise.
+// squares: null, or squares[i] += square_weight * SquareTerm(noise), computed in the same way.
 void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, float square_weight = 0,
                      double* squares = nullptr);
 

@@ -16,7 +16,7 @@ struct Philox {
 
   uint32_t word[4];
 
-  // Turns the counter in word[] into four random words.
+  // Transform the counter in word[] into four random words.
   NEUROEVO_HD void Encrypt(uint32_t key0, uint32_t key1) {
     for (int round = 0; round < kRounds; ++round) {
       const uint64_t product0 = static_cast<uint64_t>(kMultiplier0) * word[0];
@@ -31,7 +31,7 @@ struct Philox {
   }
 };
 
-// The four random words of one counter under a 64-bit key; the upper half of the generator's counter is zero.
+// Return the four random words of a counter under a 64-bit key; the upper half of the 128-bit counter is zero.
 NEUROEVO_HD inline Philox PhiloxWords(uint64_t key, uint64_t counter) {
   Philox philox{{static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0}};
   philox.Encrypt(static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));

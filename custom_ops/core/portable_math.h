@@ -1,9 +1,9 @@
-// Float arithmetic that gives the same bits everywhere: on the host and on the device, one value at a time or a vector.
+// Float arithmetic with bit-identical results on host and device, for single values and vectors.
 //
 // Only operations that IEEE 754 rounds exactly (add, multiply, fused multiply-add, divide, square root, conversions)
-// and integer operations are used, each written out, so no compiler may contract or reorder them and no libm is asked.
-// The functions are templates: with F = float they are the definition, with F = Floats (simd.h) the wide version.
-// The polynomials are minimax fits; none of the intermediate values is denormal for the arguments stated.
+// and integer operations are used, each written out, so that no compiler may contract or reorder them and no libm is
+// called. The functions are templates: F = float is the definition, F = Floats (simd.h) the vectorized version. The
+// polynomials are minimax fits; no intermediate value is denormal for the stated arguments.
 #ifndef NEUROEVO_CORE_PORTABLE_MATH_H_
 #define NEUROEVO_CORE_PORTABLE_MATH_H_
 
@@ -18,7 +18,7 @@
 
 namespace neuroevo {
 
-// On the device these are the intrinsics that --fmad and --use_fast_math leave alone.
+// On the device these are intrinsics that --fmad and --use_fast_math do not affect.
 NEUROEVO_HD inline float Fma(float a, float b, float c) {
 #ifdef __CUDA_ARCH__
   return __fmaf_rn(a, b, c);
@@ -87,7 +87,7 @@ NEUROEVO_HD inline float FromBits(uint32_t bits) {
 #endif
 }
 
-// To the nearest float, of the bits as a signed or as an unsigned number.
+// Convert the bits, as a signed or unsigned integer, to the nearest float.
 NEUROEVO_HD inline float SignedToFloat(uint32_t bits) {
 #ifdef __CUDA_ARCH__
   return __int2float_rn(static_cast<int32_t>(bits));
@@ -108,7 +108,7 @@ NEUROEVO_HD inline uint32_t ShiftRightSigned(uint32_t bits, int n) {
   return static_cast<uint32_t>(static_cast<int32_t>(bits) >> n);
 }
 
-// The integers that go with floats: uint32_t with float, Words with Floats.
+// The integer type of the same width as F: uint32_t for float, Words for Floats.
 template <class F>
 struct BitsOf;
 template <>
@@ -132,7 +132,7 @@ NEUROEVO_HD inline F WithoutMinusZero(F a) {
 template <class F>
 NEUROEVO_HD inline F MinusTwoLog(F u) {
   using I = typename BitsOf<F>::type;
-  // u = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+  // u = 2^e (1 + f), where 1 + f is in [sqrt(1/2), sqrt(2)).
   const I root_half(0x3f3504f3u);
   const I bits = ToBits(u) - root_half;
   const F e = SignedToFloat(ShiftRightSigned(bits, 23));
@@ -176,7 +176,7 @@ NEUROEVO_HD inline SinCos<F> SinCosOfTurn(I turn) {
   cos = Fma(cos, square, F(0x1.03c1dep+6f));
   cos = Fma(cos, square, F(-0x1.3bd3ccp+4f));
   cos = Fma(cos, square, F(1.0f));
-  // Odd quadrants exchange the two; the first bit of the quadrant is the sine's sign, that of the next one the
+  // Odd quadrants swap sine and cosine; the quadrant's high bit is the sine's sign, that of the next quadrant the
   // cosine's.
   const I exchange = ShiftRightSigned(quadrant << 1, 31);
   const I difference = (ToBits(sin) ^ ToBits(cos)) & exchange;
@@ -185,7 +185,7 @@ NEUROEVO_HD inline SinCos<F> SinCosOfTurn(I turn) {
   return {FromBits(ToBits(sin) ^ difference ^ sin_sign), FromBits(ToBits(cos) ^ difference ^ cos_sign)};
 }
 
-// Hyperbolic tangent; about 2 ulp, exactly +-1 from |x| = 10 on, NaN for NaN.
+// Hyperbolic tangent; about 2 ulp, exactly +-1 for |x| >= 10, NaN for NaN.
 template <class F>
 NEUROEVO_HD inline F Tanh(F x) {
   using I = typename BitsOf<F>::type;

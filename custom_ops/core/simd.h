@@ -1,6 +1,6 @@
-// Vectors of floats and of 32-bit words, as wide as the compiler's target has them: 16 lanes with AVX-512, 8 with AVX2
-// and FMA, else 4 in portable code. One file, so that everything else is written once. Every operation is the IEEE
-// operation of portable_math.h lane by lane, so results do not depend on the width.
+// Vectors of floats and of 32-bit words, as wide as the compiler's target supports: 16 lanes with AVX-512, 8 with AVX2
+// and FMA, otherwise 4 in portable code. Only this file depends on the width. Every operation is the IEEE operation of
+// portable_math.h in each lane, so results do not depend on the width.
 #ifndef NEUROEVO_CORE_SIMD_H_
 #define NEUROEVO_CORE_SIMD_H_
 
@@ -11,7 +11,7 @@
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define NEUROEVO_AVX512 1
-// GCC 12 warns of values that its own header leaves undefined on purpose (GCC bug 105593).
+// GCC 12 warns about values that its own header leaves undefined on purpose (GCC bug 105593).
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -22,8 +22,8 @@
 #include <immintrin.h>
 #endif
 
-// What has vectors is in a namespace of their width: in one process, libraries of several widths would share functions
-// and tables of the same name, whose code and size differ.
+// Code that uses vectors is in a namespace named after their width: otherwise libraries of different widths in one
+// process would share functions and tables of the same name but different code and size.
 #if defined(NEUROEVO_AVX512)
 #define NEUROEVO_WIDTH lanes16
 #elif defined(NEUROEVO_AVX2)
@@ -46,7 +46,7 @@ constexpr int kLanes = 4;
 constexpr int kVectorRegisters = 16;
 #endif
 
-// GCC's vector types have the operators; the structs give them constructors and a namespace to be found in.
+// GCC's vector types provide the operators; the structs add constructors and a namespace for name lookup.
 typedef float RawFloats __attribute__((vector_size(4 * kLanes)));
 typedef uint32_t RawWords __attribute__((vector_size(4 * kLanes)));
 typedef int32_t RawInts __attribute__((vector_size(4 * kLanes)));
@@ -88,8 +88,8 @@ struct Words {
   Words(RawWords raw) : v(raw) {}
   explicit Words(uint32_t x) : v(RawWords{} + x) {
 #if defined(NEUROEVO_AVX2)
-    // For want of registers GCC would make constants anew in every round of a loop, three instructions each. What it
-    // knows nothing of it keeps in memory.
+    // When registers are short, GCC would rebuild constants in each loop iteration with three instructions. It keeps
+    // values of unknown origin in memory instead.
     asm("" : "+x"(v));
 #endif
   }
@@ -166,12 +166,12 @@ inline Floats Max(Floats a, Floats b) {
 #endif
 }
 
-// A bit per lane, the first lane's the lowest.
+// Bit mask with one bit per lane; the first lane is the lowest bit.
 using LaneMask = uint32_t;
 
 inline LaneMask FirstLanes(int64_t n) { return (LaneMask{1} << n) - 1; }
 
-// The lanes that have a bit set, as -0 does.
+// Mask of the lanes with any bit set, such as -0.
 inline LaneMask AnyBit(Words a) {
 #if defined(NEUROEVO_AVX512)
   return _mm512_test_epi32_mask((__m512i)a.v, (__m512i)a.v);
@@ -185,7 +185,7 @@ inline LaneMask AnyBit(Words a) {
 #endif
 }
 
-// The lanes that are not zero; NaN is not.
+// Mask of the lanes that are not zero; NaN counts as nonzero.
 inline LaneMask NonZero(Floats a) {
 #if defined(NEUROEVO_AVX512)
   return _mm512_cmp_ps_mask(a.v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
@@ -199,7 +199,7 @@ inline LaneMask NonZero(Floats a) {
 }
 
 #if !defined(NEUROEVO_AVX512)
-// The lanes of every mask, in order, then zeros.
+// Table of lane indices: for each mask, the indices of its lanes in ascending order, then zeros.
 struct LaneTable {
   uint8_t lanes[1 << kLanes][kLanes] = {};
   constexpr LaneTable() {
@@ -213,7 +213,7 @@ struct LaneTable {
 inline constexpr LaneTable kLaneTable;
 #endif
 
-// The numbers of the mask's lanes, in order; what follows them has no meaning.
+// Indices of the mask's lanes in ascending order; the entries after them are unspecified.
 inline Words LanesOf(LaneMask mask) {
 #if defined(NEUROEVO_AVX512)
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -238,7 +238,7 @@ inline Floats UnsignedToFloat(Words a) {
 #endif
 }
 
-// The first (0) or the second (1) half of the lanes.
+// Convert the first (0) or second (1) half of the lanes.
 template <int kHalf>
 inline RawDoubles HalfToDoubles(Floats a) {
 #if defined(NEUROEVO_AVX512)
@@ -261,7 +261,7 @@ inline RawLongs MulLowHalves(RawLongs a, RawLongs b) {
 #endif
 }
 
-// The lower halves of 64-bit lanes, those of a in the even lanes of the result and those of b in the odd ones.
+// Interleave the lower halves of 64-bit lanes: those of a in the even lanes of the result, those of b in the odd lanes.
 inline RawWords JoinLowHalves(RawLongs a, RawLongs b) {
 #if defined(NEUROEVO_AVX512)
   return (RawWords)_mm512_mask_shuffle_epi32((__m512i)a, 0xaaaa, (__m512i)b, _MM_PERM_CCAA);

@@ -1,4 +1,4 @@
-// Texts taken apart, without streams: those take an exception for the end of what they read.
+// String splitting without streams, which treat an exception as the end of the input.
 #ifndef NEUROEVO_CORE_TEXT_H_
 #define NEUROEVO_CORE_TEXT_H_
 
@@ -9,7 +9,7 @@
 
 namespace neuroevo {
 
-// What is between white space.
+// Split a text at white space.
 inline std::vector<std::string> SplitWords(std::string_view text) {
   constexpr char kSpace[] = " \t\n\v\f\r";
   std::vector<std::string> words;
@@ -21,7 +21,7 @@ inline std::vector<std::string> SplitWords(std::string_view text) {
   return words;
 }
 
-// What is between newlines; one at the end begins no further line.
+// Split a text at newlines; a trailing newline does not start another line.
 inline std::vector<std::string> SplitLines(std::string_view text) {
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < text.size();) {

@@ -15,36 +15,36 @@ namespace neuroevo {
 
 namespace {
 
-// How long a caller that has left is expected back: several times what a lane's own work takes between two jobs, which
-// is about 10 us, and less than a fifth of what a game's step takes.
+// Time for which the place of a caller that has left is reserved: several times the work of a lane between two jobs,
+// which is about 10 us, and less than a fifth of a game's step.
 constexpr int64_t kExpectedBackNs = 50'000;
 
 }  // namespace
 
-// Everything in it is guarded by the pool's mutex.
+// A ParallelFor call in progress. All members are guarded by the pool's mutex.
 struct ThreadPool::Job {
   Job(int64_t tasks, const std::function<void(int64_t)>& run)
       : n(tasks), body(run), name(trace::Enabled() ? trace::Scope::Current() : "") {}
 
   const int64_t n;
   const std::function<void(int64_t)>& body;
-  const char* const name;  // of its caller's call, for traces
+  const char* const name;  // of the caller's innermost trace scope
   int64_t next = 0, over = 0;
   std::exception_ptr error;
   bool has_place = false;           // its caller is counted as running
-  std::condition_variable changed;  // it got a place, or all is over
+  std::condition_variable changed;  // the caller got a place, or all tasks are done
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   if (threads < 1 || threads > kMaxThreads) ThrowInvalid("threads is ", threads, ", expected 1 to ", kMaxThreads);
-  const int workers = threads - 1;  // whoever brings a job is the other one
+  const int workers = threads - 1;  // the calling thread is the remaining one
   workers_->threads.reserve(workers);
   left_.reserve(threads);
   try {
     for (int i = 0; i < workers; ++i) workers_->threads.emplace_back([this] { Help(); });
   } catch (const std::system_error& e) {
     const size_t started = workers_->threads.size();
-    Stop();  // a std::thread that is destroyed unjoined would end the process
+    Stop();  // destroying an unjoined std::thread would terminate the process
     throw Error(Error::Kind::kInternal, Concat("cannot start thread ", started + 1, " of ", workers, ": ", e.what()));
   } catch (...) {
     Stop();
@@ -79,23 +79,24 @@ void ThreadPool::Help() {
     --waiting_workers_;
     if (stop_) return;
     ++running_;
-    // Callers come first: their own threads would idle, and each would have to wait for the others' whole jobs.
+    // Callers take precedence: their threads would idle, and each would have to wait for entire jobs of other callers.
     while (!jobs_.empty() && waiting_callers_.empty()) RunTask(jobs_.front(), &lock);
     LeavePlace();
   }
 }
 
 void ThreadPool::LeavePlace() {
-  // First to the caller that has waited longest: who comes back with the next job at once must not overtake the others.
+  // The longest-waiting caller is first: a caller that returns with its next job at once must not overtake the others.
   while (!waiting_callers_.empty()) {
     Job* job = waiting_callers_.front();
     waiting_callers_.erase(waiting_callers_.begin());
-    if (job->next == job->n) continue;  // others took all of its tasks
+    if (job->next == job->n) continue;  // other threads took all of its tasks
     job->has_place = true;
     job->changed.notify_one();
     return;
   }
-  // No worker is woken for what is left of other jobs: who leaves is mostly back with the next job before one would be.
+  // No worker is woken for the remaining tasks of other jobs: the leaving caller usually returns before it would wake
+  // up.
   --running_;
 }
 
@@ -115,7 +116,7 @@ int64_t ThreadPool::FreePlaces() {
 
 int ThreadPool::FreeThreads() {
   std::lock_guard<std::mutex> lock(mutex_);
-  const int64_t places = FreePlaces() + !left_.empty();  // the caller itself has probably just left
+  const int64_t places = FreePlaces() + !left_.empty();  // the caller itself has probably just left the pool
   return static_cast<int>(std::clamp<int64_t>(places, 1, threads_));
 }
 
@@ -137,7 +138,7 @@ void ThreadPool::RunTask(Job* job, std::unique_lock<std::mutex>* lock) {
     busy_ns_ += ended - begun;
     if (error && !job->error) job->error = std::move(error);
   }
-  // Its caller may be gone, and the job with it, as soon as the lock is.
+  // Once the lock is released, the caller may return and destroy the job.
   if (++job->over == job->n) job->changed.notify_one();
 }
 
@@ -146,7 +147,7 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   if (!mine()) ThrowInvalid("the thread pool belongs to the process that this one was forked from");
   Job job(n, body);
   std::unique_lock<std::mutex> lock(mutex_);
-  // All the memory first: once others know of the job, this must not end before it is over.
+  // Allocate first: once other threads can see the job, this function must not exit before all its tasks are done.
   jobs_.reserve(jobs_.size() + 1);
   waiting_callers_.reserve(waiting_callers_.size() + 1);
   jobs_.push_back(&job);
@@ -171,7 +172,7 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
       job.changed.wait(lock);
     }
   }
-  if (job.has_place) LeavePlace();  // given when others had done all of it
+  if (job.has_place) LeavePlace();  // granted after other threads had taken all tasks
   const auto waiting = std::find(waiting_callers_.begin(), waiting_callers_.end(), &job);
   if (waiting != waiting_callers_.end()) waiting_callers_.erase(waiting);
   if (left_.size() == static_cast<size_t>(threads_)) left_.erase(left_.begin());
@@ -186,12 +187,12 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
 void ThreadPool::ParallelFor(int64_t n, int64_t per_task, const std::function<void(int64_t)>& body) {
   if (per_task < 1) ThrowInvalid("per_task is ", per_task, ", expected 1 or more");
   if (n <= 0) return;
-  const int64_t tasks = (n - 1) / per_task + 1, size = n / tasks, longer = n % tasks;  // the first ones have one more
+  const int64_t tasks = (n - 1) / per_task + 1, size = n / tasks, longer = n % tasks;  // `longer` tasks have size + 1
   const auto run = [&](int64_t task) {
     const int64_t begin = task * size + std::min(task, longer), end = begin + size + (task < longer ? 1 : 0);
     for (int64_t i = begin; i < end; ++i) body(i);
   };
-  ParallelFor(tasks, std::ref(run));  // it would not fit a std::function without an allocation
+  ParallelFor(tasks, std::ref(run));  // by reference, since a copy in a std::function would need an allocation
 }
 
 double ThreadPool::BusySeconds() {

@@ -15,7 +15,7 @@ std::atomic<bool> enabled{false};
 
 namespace {
 
-// The thread that it belongs to writes spans and then their count; readers see what has been counted.
+// Span buffer of one thread. The thread writes spans, then their count; readers read only the counted spans.
 struct Buffer {
   Buffer(int64_t capacity, int64_t recording, int32_t thread)
       : spans(new (std::nothrow) Span[capacity]),
@@ -23,8 +23,8 @@ struct Buffer {
         recording(recording),
         thread(thread) {}
 
-  // Not initialized: what is never used takes no memory. Null where there is no room for it: then all are dropped,
-  // since spans are added where nothing may be thrown.
+  // Not initialized, so that unused pages take no memory. Null if the allocation failed: then all spans are dropped,
+  // since Add() must not throw.
   const std::unique_ptr<Span[]> spans;
   const int64_t capacity, recording;
   const int32_t thread;
@@ -38,12 +38,12 @@ struct Recorder {
 };
 
 Recorder& TheRecorder() {
-  static auto* recorder = new Recorder;  // never destroyed: at exit, threads may still end spans
+  static auto* recorder = new Recorder;  // never destroyed: at exit, threads may still record spans
   return *recorder;
 }
 
 std::atomic<int64_t> recording{0};
-std::atomic<int64_t> without_buffer{0};  // spans of threads for whose buffers there was no memory
+std::atomic<int64_t> without_buffer{0};  // spans of threads whose buffer could not be allocated
 thread_local std::shared_ptr<Buffer> own_buffer;
 thread_local const char* current = "";
 

@@ -1,6 +1,6 @@
-// What happened when: spans of time that threads note while a trace is recorded. Off, a span costs one relaxed load.
+// Tracing: time spans that threads record while a trace is enabled. When disabled, a span costs one relaxed load.
 //
-// Every thread writes into a buffer of its own, of fixed capacity; what no longer fits is counted and dropped.
+// Each thread writes into its own buffer of fixed capacity; spans that do not fit are counted and dropped.
 #ifndef NEUROEVO_CORE_TRACE_H_
 #define NEUROEVO_CORE_TRACE_H_
 
@@ -10,25 +10,25 @@
 
 namespace neuroevo::trace {
 
-// kCall: of a lane, into environments or networks. kTask: of the thread pool. kDevice: kernels on the GPU.
+// kCall: a lane's call of environments or networks. kTask: a task of the thread pool. kDevice: kernels on the GPU.
 enum class Kind : int32_t { kCall, kTask, kDevice };
 
 struct Span {
-  const char* name;          // of static storage
-  int64_t begin_ns, end_ns;  // of Now()
-  int64_t argument;          // of env calls the first slot, of the others how many rows; of tasks which
-  const void* link;          // where a call's observations are: tells which observe a forward came from; or null
-  int32_t thread;            // in order of their first spans
+  const char* name;          // in static storage
+  int64_t begin_ns, end_ns;  // as returned by Now()
+  int64_t argument;          // env calls: the first slot; network calls: the number of rows; tasks: the task's index
+  const void* link;          // address of a call's observations, which links a forward to its observe; or null
+  int32_t thread;            // index of the thread, in order of the threads' first spans
   Kind kind;
 };
 
-// Drops what was recorded before, and records from now on. Throws for a capacity outside [1, kMaxSpans].
-constexpr int64_t kMaxSpans = 1 << 24;  // about a gigabyte of address space a thread
+// Discard earlier recordings and start recording. Throws for a capacity outside [1, kMaxSpans].
+constexpr int64_t kMaxSpans = 1 << 24;  // about a gigabyte of address space per thread
 void Start(int64_t spans_per_thread);
-// Spans that have not ended by then are not recorded.
+// Stop recording. Spans that have not ended are not recorded.
 void Stop();
 struct Recorded {
-  std::vector<Span> spans;  // by thread, each in order of its ends
+  std::vector<Span> spans;  // grouped by thread, in order of their ends
   int64_t dropped = 0;
 };
 Recorded Read();
@@ -37,14 +37,14 @@ namespace internal {
 extern std::atomic<bool> enabled;
 }
 inline bool Enabled() { return internal::enabled.load(std::memory_order_relaxed); }
-// Differs from recording to recording.
+// Return the number of the recording, which is unique per recording.
 int64_t Recording();
-// The monotonic clock, as Python's time.perf_counter_ns().
+// Read the monotonic clock in ns, the same as Python's time.perf_counter_ns().
 int64_t Now();
-// Notes a span, or that it found no room; only while Enabled(). Destructors and workers call it, so it never throws.
+// Record a span, or count it as dropped; only while Enabled(). Destructors and workers call this, so it never throws.
 void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) noexcept;
 
-// The scope that it lives in, as a kCall.
+// Scope guard that records its lifetime as a kCall span.
 class Scope {
  public:
   explicit Scope(const char* name, int64_t argument, const void* link = nullptr) {
@@ -56,7 +56,7 @@ class Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // The name of this thread's innermost scope; "" outside of any.
+  // Return the name of this thread's innermost scope; "" outside of any scope.
   static const char* Current();
 
  private:

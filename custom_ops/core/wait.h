@@ -1,4 +1,4 @@
-// Turns a call that ends with a Done into one that returns when it is over.
+// Adapter from a callback-based asynchronous call to a blocking call.
 #ifndef NEUROEVO_CORE_WAIT_H_
 #define NEUROEVO_CORE_WAIT_H_
 
@@ -10,11 +10,11 @@
 
 namespace neuroevo {
 
-// Called once when something is over, with what it failed of, or null. It must not throw.
+// Completion callback: called once, with the exception of the failure, or null on success. It must not throw.
 using Done = std::function<void(std::exception_ptr)>;
 
-// Runs start(done) and waits until done is called; throws what it passes, or what start throws. Not for tasks of a
-// pool.
+// Run start(done) and wait until done is called; throw the exception passed to done or thrown by start. Must not be
+// called from a task of a thread pool.
 template <class Start>
 void Wait(Start start) {
   std::mutex mutex;

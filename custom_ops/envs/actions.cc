@@ -12,7 +12,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 bool Bounded(const EnvSpec& spec, int64_t action) {
-  return std::isfinite(spec.action_high[action] - spec.action_low[action]);  // nor beyond what a float may be
+  return std::isfinite(spec.action_high[action] - spec.action_low[action]);  // also false if the difference overflows
 }
 
 float Scaled(float x, float low, float high) {
@@ -42,7 +42,7 @@ void CheckOutputs(const EnvSpec& spec, int64_t width) {
   if (width == n) return;
   for (int64_t a = 0; a < n; ++a) {
     if (Bounded(spec, a)) continue;
-    ThrowInvalid("action[", a, "] lies between ", spec.action_low[a], " and ", spec.action_high[a],
+    ThrowInvalid("action[", a, "] has bounds ", spec.action_low[a], " and ", spec.action_high[a],
                  ", expected finite bounds for its ", width / n, " bins");
   }
 }
@@ -77,7 +77,7 @@ void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions) {
 std::string ActionFailure(const float* action, int64_t n) {
   for (int64_t a = 0; a < n; ++a) {
     if (std::isfinite(action[a])) continue;
-    // Not as it prints, since some NaN print as "-nan".
+    // Formatted explicitly, since some NaN print as "-nan".
     const char* what = std::isnan(action[a]) ? "nan" : action[a] > 0 ? "inf" : "-inf";
     return Concat("action[", a, "] is ", what, ", expected a finite number");
   }

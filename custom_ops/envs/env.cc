@@ -1,4 +1,4 @@
-// Registry of environment families and reading of their options.
+// Registry of environment families and parsing of their options.
 #include "envs/env.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ int64_t Bytes(DType dtype, const std::vector<int64_t>& shape) {
 
 [[noreturn]] void ThrowNotSupported(const char* what) { ThrowInvalid(what, " is not supported by this environment"); }
 
-// The whole text as a T.
+// Parse the whole text as a T.
 template <class T>
 std::optional<T> Parse(const std::string& text) {
   T value{};
@@ -140,7 +140,7 @@ double OptionReader::Double(const std::string& key, double fallback, double low,
   const std::optional<std::string> text = Take(key);
   if (!text) return fallback;
   const auto value = Parse<double>(*text);
-  // Not "< low or > high", which a NaN would pass.
+  // "< low or > high" would accept NaN.
   if (!value || !(*value >= low && *value <= high)) Reject(key, *text, "a number in [", low, ", ", high, "]");
   return *value;
 }

@@ -22,7 +22,7 @@ void CheckSameLength(const char* what, size_t length, size_t slots) {
   if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
 }
 
-// Whether the cut-off alone ended the episode of the last step.
+// Return whether the last step truncated the episode without terminating it.
 bool CutOff(const EpisodeInfo* info) {
   if (!info) return false;
   const EpisodeInfo::End end = info->HowItEnded();
@@ -54,7 +54,7 @@ class EnvPool::Hold {
     for (; held_ < slots.size(); ++held_) {
       const int64_t slot = slots[held_];
       if (!(*all)[slot].busy.exchange(true)) continue;
-      // Busy: either this very call took it a moment ago, or another call has it.
+      // Busy: either an earlier entry of this call holds the slot, or another call does.
       const bool twice = std::find(slots.begin(), slots.begin() + held_, slot) != slots.begin() + held_;
       Release();
       if (twice) ThrowInvalid("slot ", slot, " occurs more than once in one call, expected different slots");
@@ -94,7 +94,7 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
   };
   auto body = [&](int64_t k, Slot& slot) {
-    slot.started = slot.live = false;  // and stays so if the environment throws
+    slot.started = slot.live = false;  // remains false if the environment throws
     if (std::exchange(slot.ended, false)) slot.end = {};
     slot.failure.clear();
     slot.env->Reset(seeds[k], max_frames[k]);
@@ -107,9 +107,9 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
 }
 
 void EnvPool::Actions(const float* outputs, int64_t k, int64_t width, void* actions) const {
-  if (k < 0) ThrowInvalid("outputs of ", k, " networks, expected 0 or more");
+  if (k < 0) ThrowInvalid("number of networks is ", k, ", expected 0 or more");
   CheckOutputs(spec(), width);
-  const DefaultFloatingPoint rules;  // too little work for the pool, whose tasks have them
+  const DefaultFloatingPoint rules;  // set here because this is too little work for the pool, whose tasks set them
   ToActions(spec(), outputs, k, width, actions);
 }
 
@@ -128,7 +128,7 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
   };
   auto body = [&](int64_t k, Slot& slot) {
     const void* action = static_cast<const char*>(actions) + k * spec.action_bytes();
-    slot.live = false;  // and stays so if the environment throws
+    slot.live = false;  // remains false if the environment throws
     if (!spec.discrete()) slot.failure = ActionFailure(static_cast<const float*>(action), spec.num_actions);
     const StepResult result = slot.failure.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
@@ -225,7 +225,7 @@ void EnvPool::RecordBehaviors(int64_t every, int64_t samples) {
   const Hold hold(&slots_, all);
   for (int64_t slot : all) {
     if (!slots_[slot].started) continue;
-    ThrowInvalid("slot ", slot, " was reset already: behaviors are recorded from the first on");
+    ThrowInvalid("slot ", slot, " was already reset; behaviors must be recorded from the first reset on");
   }
   plan_ = plan;
 }
@@ -248,7 +248,7 @@ void EnvPool::NoteEnd(Slot* slot) const {
 std::vector<EpisodeEnd> EnvPool::TakeEnds(const std::vector<int64_t>& slots) {
   const Hold hold(&slots_, slots);
   for (int64_t slot : slots) {
-    if (!slots_[slot].ended) ThrowInvalid("slot ", slot, " has no ended episode whose result was not taken yet");
+    if (!slots_[slot].ended) ThrowInvalid("slot ", slot, " has no finished episode, or its result was already taken");
   }
   std::vector<EpisodeEnd> ends;
   ends.reserve(slots.size());

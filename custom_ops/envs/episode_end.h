@@ -1,4 +1,4 @@
-// What an env pool reports about an episode that has ended, besides its rewards.
+// Report of an env pool about a finished episode, except for its rewards.
 #ifndef NEUROEVO_ENVS_EPISODE_END_H_
 #define NEUROEVO_ENVS_EPISODE_END_H_
 
@@ -9,10 +9,10 @@
 namespace neuroevo {
 
 struct EpisodeEnd {
-  std::string failure = {};                   // why the episode was broken off; "" where it was not
-  int64_t retries = 0;                        // how often it was played again, see Env::Retries
+  std::string failure = {};                   // why the episode was aborted; "" if it was not
+  int64_t retries = 0;                        // how often the episode was replayed, see Env::Retries
   std::vector<double> observation_sums = {};  // [1 + 2n], see ObservationSums; empty without a normalizer
-  std::vector<uint8_t> behavior = {};         // see BehaviorPlan; zeros where it failed; empty if none are recorded
+  std::vector<uint8_t> behavior = {};         // see BehaviorPlan; zeros if the episode failed; empty if not recorded
 };
 
 }  // namespace neuroevo

@@ -1,5 +1,5 @@
-// What Gymnasium's interface reports about an episode beside what env.h has, for vector_env.h. An environment may
-// implement it too: of one that does not, an episode that is over counts as terminated, and there are no infos.
+// Optional interface of an environment for the parts of Gymnasium's API that env.h lacks, used by vector_env.h. For
+// environments that do not implement it, finished episodes count as terminated and the infos are empty.
 #ifndef NEUROEVO_ENVS_EPISODE_INFO_H_
 #define NEUROEVO_ENVS_EPISODE_INFO_H_
 
@@ -13,14 +13,14 @@ class EpisodeInfo {
  public:
   virtual ~EpisodeInfo() = default;
 
-  // How the last step ended the episode, both if it did so in two ways at once; neither while the episode goes on.
+  // How the last step ended the episode; both flags may be set, and neither is while the episode continues.
   struct End {
-    bool terminated = false;  // by what happened in it
-    bool truncated = false;   // by the cut-off
+    bool terminated = false;  // a terminal state was reached
+    bool truncated = false;   // the time limit was reached
   };
   virtual End HowItEnded() const = 0;
 
-  // Numbers that describe the moment: what they are called, the same for all environments of a family, and themselves.
+  // Names, equal for all environments of a family, and current values of the infos.
   virtual std::vector<std::string> InfoNames() const { return {}; }
   virtual void Infos(int64_t* /*out*/) const {}
 };

@@ -10,7 +10,7 @@ namespace neuroevo {
 Normalizer::Normalizer(std::vector<double> mean, std::vector<double> std)
     : mean_(std::move(mean)), std_(std::move(std)) {
   if (mean_.size() != std_.size()) {
-    ThrowInvalid("mean has ", mean_.size(), " values and std ", std_.size(), ", expected as many");
+    ThrowInvalid("mean has ", mean_.size(), " values and std ", std_.size(), ", expected equal lengths");
   }
   for (size_t i = 0; i < mean_.size(); ++i) {
     if (!std::isfinite(mean_[i])) ThrowInvalid("mean[", i, "] is ", mean_[i], ", expected a finite number");
@@ -25,7 +25,7 @@ void Normalizers::Set(int64_t number, std::shared_ptr<const Normalizer> normaliz
   std::lock_guard<std::mutex> lock(mutex_);
   const auto [found, is_new] = by_number_.emplace(number, normalizer);
   if (!is_new && !(*found->second == *normalizer)) {
-    ThrowInvalid("normalizer ", number, " is set already, to other values: expected a new number");
+    ThrowInvalid("normalizer ", number, " is already set to different values, expected an unused number");
   }
 }
 

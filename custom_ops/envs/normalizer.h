@@ -1,5 +1,5 @@
-// Normalization of observations by a mean and a standard deviation of every value, as the code of OpenAI's evolution
-// strategies has it (Salimans et al. 2017), and the sums of what an episode saw, from which the next one is made.
+// Normalization of observations by the mean and standard deviation of each value, as in the code of OpenAI's evolution
+// strategies (Salimans et al. 2017), and sums of an episode's observations, from which the next normalizer is computed.
 #ifndef NEUROEVO_ENVS_NORMALIZER_H_
 #define NEUROEVO_ENVS_NORMALIZER_H_
 
@@ -15,13 +15,13 @@ class Normalizer {
  public:
   static constexpr double kClip = 5;
 
-  // mean, std: of every value of an observation. Throws unless all are finite and every std is above 0.
+  // mean, std: of each value of an observation. Throws unless all are finite and every std is above 0.
   Normalizer(std::vector<double> mean, std::vector<double> std);
 
   int64_t size() const { return static_cast<int64_t>(mean_.size()); }
   bool operator==(const Normalizer& other) const { return mean_ == other.mean_ && std_ == other.std_; }
 
-  // out[i] = float32(clip((x[i] - mean[i]) / std[i], -5, 5)), in float64 and with a division, as NumPy would have it.
+  // out[i] = float32(clip((x[i] - mean[i]) / std[i], -5, 5)), in float64 and with a division, bit-identical to NumPy.
   template <class T>
   void Apply(const T* x, float* out) const {
     for (size_t i = 0; i < mean_.size(); ++i) {
@@ -34,12 +34,12 @@ class Normalizer {
   std::vector<double> mean_, std_;
 };
 
-// How many observations were seen, and the sums and sums of squares of their n values, in the order they came.
+// Number of observations, and the sums and sums of squares of their n values, accumulated in order.
 class ObservationSums {
  public:
   static int64_t Size(int64_t n) { return 1 + 2 * n; }
 
-  // Forgets what was seen. Allocates only the first time.
+  // Reset all sums. Allocates only the first time.
   void Start(int64_t n) { values_.assign(Size(n), 0); }
 
   template <class T>
@@ -61,14 +61,14 @@ class ObservationSums {
   std::vector<double> values_;
 };
 
-// The normalizers of an env pool by number. One that is dropped lives on where it is used. Any thread may call.
+// Registry of an env pool's normalizers by number. Dropped normalizers remain alive while in use. Thread-safe.
 class Normalizers {
  public:
-  // Throws for a negative number, and for one that stands for other values.
+  // Throws for a negative number, and for a number that is set to different values.
   void Set(int64_t number, std::shared_ptr<const Normalizer> normalizer);
-  // Throws, dropping none, if one of the numbers is not set.
+  // Throws without dropping any if one of the numbers is not set.
   void Drop(const std::vector<int64_t>& numbers);
-  // Those of the numbers, null for -1. Throws if one is not set.
+  // Return the normalizers of the numbers, null for -1. Throws if a number is not set.
   std::vector<std::shared_ptr<const Normalizer>> Find(const std::vector<int64_t>& numbers) const;
 
  private:

@@ -58,7 +58,7 @@ void VectorEnv::ForEach(const char* what, int64_t per_task, const std::function<
   try {
     pool_->ParallelFor(num_envs(), per_task, [&](int64_t index) { body(index, slots_[index]); });
   } catch (...) {
-    for (Slot& slot : slots_) slot.started = false;  // some have gone on and others have not
+    for (Slot& slot : slots_) slot.started = false;  // only some environments were stepped
     throw;
   }
 }
@@ -85,7 +85,7 @@ void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seed
   const Hold hold(&busy_);
   for (int64_t i = 0; i < num_envs(); ++i) {
     if (!mask[i] && !slots_[i].started)
-      ThrowInvalid("environment ", i, " has no episode yet, and the mask leaves it out");
+      ThrowInvalid("environment ", i, " has no episode yet, but the mask excludes it");
     if (mask[i] && !seeded[i] && !slots_[i].has_seed) ThrowInvalid("environment ", i, " has no seed");
   }
   ForEach("reset", PerTask(), [&](int64_t i, Slot& slot) {
@@ -106,9 +106,9 @@ void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seed
 void VectorEnv::CheckActions(const void* actions) const {
   const int64_t n = spec().num_actions;
   for (int64_t i = 0; i < num_envs(); ++i) {
-    if (!slots_[i].started) ThrowInvalid("environment ", i, " has no episode: reset is to be called before step");
+    if (!slots_[i].started) ThrowInvalid("environment ", i, " has no episode: call reset before step");
     if (slots_[i].over && autoreset_ == Autoreset::kDisabled) {
-      ThrowInvalid("the episode of environment ", i, " is over: without autoreset, reset is to be called before step");
+      ThrowInvalid("the episode of environment ", i, " is over: without autoreset, call reset before step");
     }
     if (spec().discrete()) {
       const int64_t action = static_cast<const int64_t*>(actions)[i];
@@ -171,7 +171,7 @@ void VectorEnv::Render(uint8_t* out) {
   const Hold hold(&busy_);
   const int64_t bytes = spec().render_bytes();
   for (int64_t i = 0; i < num_envs(); ++i) {
-    if (!slots_[i].started) ThrowInvalid("environment ", i, " has no episode: reset is to be called before render");
+    if (!slots_[i].started) ThrowInvalid("environment ", i, " has no episode: call reset before render");
   }
   ForEach("render", 1, [&](int64_t i, Slot& slot) { slot.env->Render(out + i * bytes); });
 }

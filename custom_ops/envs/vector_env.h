@@ -1,6 +1,6 @@
-// N environments of one family as Gymnasium's vector interface has them: all are stepped by one call, and one whose
-// episode is over begins the next by itself. Everything an environment does in a call, its observation included, is
-// done in one task of the thread pool.
+// N environments of one family with Gymnasium's vector API: one call steps all environments, and finished episodes are
+// reset automatically. In each call, one task of the thread pool does all the work of an environment, including its
+// observation.
 #ifndef NEUROEVO_ENVS_VECTOR_ENV_H_
 #define NEUROEVO_ENVS_VECTOR_ENV_H_
 
@@ -19,11 +19,11 @@ namespace neuroevo {
 
 class VectorEnv {
  public:
-  // When an episode that is over gives way to the next one: at the step after it, whose action is ignored; at once, so
-  // that the step shows the next one's first observation; or at a call of Reset.
+  // When the next episode starts after the end of an episode: in the next step, whose action is ignored; in the same
+  // step, which then returns the next episode's first observation; or only in a call of Reset.
   enum class Autoreset { kNextStep, kSameStep, kDisabled };
 
-  // Where a call writes, for I infos. The last two are written with kSameStep alone, where a step ended an episode.
+  // Output arrays of a call, for I infos. The last two are written only with kSameStep, for episodes that ended.
   struct Output {
     void* observations;        // [N, *observation_shape]
     double* rewards;           // [N]
@@ -35,8 +35,8 @@ class VectorEnv {
     int64_t* final_infos;      // [I, N]
   };
 
-  // max_steps: cut-off of the episodes, 0: the family's own. Throws for an unknown family, a bad option, num_envs
-  // outside [1, EnvPool::kMaxSlots], or max_steps outside [0, kMaxSteps].
+  // max_steps: time limit of the episodes, 0 for the family's default. Throws for an unknown family, an invalid option,
+  // num_envs outside [1, EnvPool::kMaxSlots], or max_steps outside [0, kMaxSteps].
   static constexpr int64_t kMaxSteps = 1'000'000'000;
   VectorEnv(const std::string& family, const EnvOptions& options, int64_t num_envs, Autoreset autoreset,
             int64_t max_steps, std::shared_ptr<ThreadPool> pool);
@@ -46,31 +46,31 @@ class VectorEnv {
   int64_t num_envs() const { return static_cast<int64_t>(slots_.size()); }
   const std::vector<std::string>& info_names() const { return info_names_; }
 
-  // One call at a time: another one meanwhile is an error. A call that throws before it begins has changed nothing.
-  // After an exception of an environment, all need a reset.
+  // Concurrent calls are an error. A call that rejects its arguments changes nothing. After an exception of an
+  // environment, all environments need a reset.
 
-  // Begins an episode wherever mask [N] says so. An environment with a seed (seeded [N], seeds [N]) starts anew from
-  // it: its first episode has that very seed, the next ones EpisodeSeed(seed, 1), ... Without, it goes on to its next
-  // episode. Throws if an environment has never had a seed or is left without an episode. Writes observations and infos
-  // of all, and zeros for the rest.
+  // Start an episode in each environment selected by mask [N]. A new seed (seeded [N], seeds [N]) restarts the
+  // environment's sequence of episodes: the first episode has this seed, the next ones EpisodeSeed(seed, 1), ...
+  // Without a new seed, the sequence continues. Throws if an environment never had a seed or is left without an
+  // episode. Writes the observations and infos of all environments, and zeros to the other arrays.
   void Reset(const bool* mask, const bool* seeded, const uint64_t* seeds, const Output& out);
 
-  // actions: int64 [N] in [0, num_actions), or float32 [N, num_actions], finite. Throws for others, and with kDisabled
-  // where an episode is over.
+  // actions: int64 [N] in [0, num_actions), or float32 [N, num_actions], finite. Throws for invalid actions, and with
+  // kDisabled if an episode is over.
   void Step(const void* actions, const Output& out);
 
-  void Render(uint8_t* out);  // N screens; throws where there are none
+  void Render(uint8_t* out);  // N screens; throws if not supported
 
-  // Why the last episode that ended was broken off; "" where it was not.
+  // Return why the environment's last finished episode was aborted; "" if it was not.
   std::string Failure(int64_t index);
 
-  // The seed of the episode after `episode` others: random numbers below 2^63, and for the first the seed itself.
+  // Return the seed of episode number `episode`: the seed itself for episode 0, else a random number below 2^63.
   static uint64_t EpisodeSeed(uint64_t seed, uint64_t episode);
 
  private:
   struct Slot {
     std::unique_ptr<Env> env;
-    const EpisodeInfo* info = nullptr;  // of env, if it implements that
+    const EpisodeInfo* info = nullptr;  // the environment's EpisodeInfo interface, if implemented
     uint64_t seed = 0, episode = 0;
     bool has_seed = false;
     bool started = false;  // in an episode or at its end
@@ -78,8 +78,8 @@ class VectorEnv {
     std::string failure;
   };
 
-  class Hold;               // marks the object as in use for as long as it lives
-  int64_t PerTask() const;  // environments that a task steps and observes
+  class Hold;               // scope guard that marks the object as in use
+  int64_t PerTask() const;  // environments per task
   void ForEach(const char* what, int64_t per_task, const std::function<void(int64_t, Slot&)>& body);
   void CheckActions(const void* actions) const;
   void Begin(Slot* slot) const;

@@ -1,7 +1,7 @@
-// The GPU as the host sees it: memory, copies, streams. Implemented by nvcc/device.cu with the CUDA runtime, and by
-// emulated/device.cc on the CPU, where the kernels are tested on machines without a GPU.
+// Host interface of the GPU: memory, copies and streams. Implemented by nvcc/device.cu with the CUDA runtime and by
+// emulated/device.cc on the CPU, which tests the kernels on machines without a GPU.
 //
-// Everything throws Error with the CUDA runtime's own words.
+// All functions throw Error with the message of the CUDA runtime.
 #ifndef NEUROEVO_GPU_DEVICE_H_
 #define NEUROEVO_GPU_DEVICE_H_
 
@@ -11,23 +11,23 @@
 
 namespace neuroevo::device {
 
-using Stream = void*;  // a cudaStream_t; work of one stream runs in order
+using Stream = void*;  // a cudaStream_t; the work queued on a stream runs in order
 
-// Throws kNotFound with the reason if no GPU is usable: no GPU, no driver, a driver that is too old, or a GPU for which
-// the kernels were not compiled.
+// Throws kNotFound with the reason if no GPU can be used: no GPU, no driver, a driver that is too old, or a GPU for
+// which the kernels were not compiled.
 void CheckAvailable();
-// "built with 13.0, the driver supports 12.4": versions of CUDA.
+// Returns the versions of CUDA, such as "built with 13.0, the driver supports 12.4".
 std::string Versions();
-// "NVIDIA H200, compute capability 9.0".
+// Returns the name of the GPU, such as "NVIDIA H200, compute capability 9.0".
 std::string Name();
 int Multiprocessors();
 int64_t FreeBytes();
 int64_t TotalBytes();
 
-// The number of the GPU that this thread uses: what is asked above is about it, and streams and memory that the thread
-// makes are its. It is 0, the first that the process may use, unless someone chose another: TensorFlow does.
+// Returns the index of the thread's current GPU, to which the functions above refer and on which the thread allocates
+// streams and memory. It is 0, the first visible GPU, unless other code, such as TensorFlow, has selected another GPU.
 int Current();
-// The thread uses this GPU for as long as this lives.
+// Scope in which the given GPU is the thread's current GPU.
 class Using {
  public:
   explicit Using(int device);
@@ -41,11 +41,11 @@ class Using {
 
 Stream MakeStream();
 void FreeStream(Stream stream);
-// Waits for all that was queued on the stream, which is of the thread's GPU. The thread sleeps meanwhile: the cores are
-// the emulators'.
+// Waits for all work queued on the stream, which must belong to the current GPU. The thread sleeps meanwhile, which
+// leaves the cores to the emulators.
 void Synchronize(Stream stream);
 
-// A point in a stream's work, to measure time with.
+// Point in a stream's work, for measuring time.
 class Event {
  public:
   Event();
@@ -53,28 +53,28 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // The point is here, after what has been queued on the stream.
+  // Records the event after the work that has been queued on the stream.
   void Record(Stream stream);
-  // From this point to a later one; both were recorded, and the stream has been synchronized since. To half a
-  // microsecond, or a ten-millionth.
+  // Returns the seconds from this event to a later one. Both must have been recorded, and the stream synchronized
+  // since. Accurate to half a microsecond or, for long times, a relative error of 1e-7.
   double SecondsUntil(const Event& later) const;
 
  private:
   void* event_;  // a cudaEvent_t
 };
 
-// 256-byte aligned. kHost: pinned memory, which copies to and from the device go at full speed with.
+// Memory is aligned to 256 bytes. kHost: pinned memory, which is copied to and from the device at full speed.
 enum class Where { kDevice, kHost };
-void* Allocate(Where where, int64_t bytes);  // throws what was asked for and what is free
+void* Allocate(Where where, int64_t bytes);  // throws with the requested and the free bytes
 void Free(Where where, void* memory) noexcept;
 
-// Queued on the stream; host memory must be pinned to go on while the copy runs.
+// Copies and fills are queued on the stream. They are asynchronous only if the host memory is pinned.
 void CopyIn(void* device_dst, const void* host_src, int64_t bytes, Stream stream);
 void CopyOut(void* host_dst, const void* device_src, int64_t bytes, Stream stream);
 void CopyWithin(void* device_dst, const void* device_src, int64_t bytes, Stream stream);
 void FillBytes(void* device_dst, int value, int64_t bytes, Stream stream);
 
-// Memory with an owner, which grows when more is asked for and then keeps nothing of what it held.
+// Owner of memory that can grow; growing discards the contents.
 class Memory {
  public:
   explicit Memory(Where where, int64_t bytes = 0) : where_(where) { Grow(bytes); }

@@ -1,5 +1,5 @@
-// What kernels are written with, for .cu files alone: the CUDA runtime, and names for what it has only in assembly.
-// Without nvcc the same names come from gpu/emulated, and the kernels run on the CPU.
+// API for kernels, for .cu files only: the CUDA runtime, and functions for instructions that it offers only in
+// assembly. Without nvcc, gpu/emulated provides the same functions, and the kernels run on the CPU.
 #ifndef NEUROEVO_GPU_RUNTIME_H_
 #define NEUROEVO_GPU_RUNTIME_H_
 

@@ -1,5 +1,5 @@
-// What layers do to single values, for the host and the device, one value at a time or a vector: the same bits
-// everywhere. F: float, or Floats of simd.h.
+// Elementwise activation functions for host and device, for single values and vectors, with bit-identical results.
+// F: float, or Floats of simd.h.
 #ifndef NEUROEVO_NETWORKS_ACTIVATIONS_H_
 #define NEUROEVO_NETWORKS_ACTIVATIONS_H_
 
@@ -12,7 +12,7 @@ NEUROEVO_HD inline F LeakyRelu(F x, F slope) {
   return Select(ShiftRightSigned(ToBits(x), 31), Mul(x, slope), x);  // the sign bit decides
 }
 
-// 1 / (1 + exp(-x)), by the hyperbolic tangent; within 1e-7.
+// 1 / (1 + exp(-x)), computed from the hyperbolic tangent; error at most 1e-7.
 template <class F>
 NEUROEVO_HD inline F Sigmoid(F x) {
   return Fma(Tanh(Mul(x, F(0.5f))), F(0.5f), F(0.5f));
@@ -32,7 +32,7 @@ NEUROEVO_HD inline F Gelu(F x) {
   return Mul(x, Sigmoid(inner));
 }
 
-// The cell of an lstm, of the sums of its gates i, f, g and o: its state becomes c and h.
+// Update an LSTM cell from the pre-activations of its gates i, f, g and o: read c and write the new c and h.
 template <class F>
 NEUROEVO_HD inline void Cell(F i, F f, F g, F o, F* c, F* h) {
   *c = Fma(Sigmoid(f), *c, Mul(Sigmoid(i), Tanh(g)));

@@ -7,7 +7,7 @@ namespace neuroevo {
 
 namespace {
 
-constexpr size_t kFirstEdge = 4;  // of the words
+constexpr size_t kFirstEdge = 4;  // index of the first edge's word
 
 Edge ParseEdge(const LayerWords& words, size_t i) {
   const std::string_view word = words[i];
@@ -44,7 +44,7 @@ void ParseGraph(const LayerWords& words, Layer* layer) {
       words.Throw("the edge ", words[i], " ends at node ", edge.to, ", expected one in [", inputs, ", ", nodes,
                   "), the units");
     }
-    if (edge.from >= edge.to) words.Throw("the edge ", words[i], " goes back, expected a node of a higher number");
+    if (edge.from >= edge.to) words.Throw("the edge ", words[i], " is not feedforward, expected FROM less than TO");
     if (!layer->edges.empty()) {
       const Edge& last = layer->edges.back();
       if (edge.to < last.to || (edge.to == last.to && edge.from <= last.from)) {

@@ -1,4 +1,4 @@
-// Parses a graph layer; what it is stands in network.h.
+// Parser of graph layers, which network.h describes.
 #ifndef NEUROEVO_NETWORKS_GRAPH_LAYER_H_
 #define NEUROEVO_NETWORKS_GRAPH_LAYER_H_
 
@@ -7,7 +7,8 @@
 
 namespace neuroevo {
 
-// layer: has the shape of its input; all but its place in theta is set. Throws Error naming the layer and the edge.
+// Parse a graph layer. layer: its input shape must be set; this sets all other members except its offset in theta.
+// Throws an Error that names the layer and the edge.
 void ParseGraph(const LayerWords& words, Layer* layer);
 
 }  // namespace neuroevo

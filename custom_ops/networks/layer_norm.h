@@ -1,7 +1,6 @@
-// The arithmetic of layer normalization (Ba et al. 2016) over the channels of one position, for the host and the
-// device: the same bits everywhere. What happens to a value is as in vbn.h, but here the sums are those of the position
-// itself: eight double sums, of the channels c with the same c % 8 in their order, from +0, which are added up in
-// pairs.
+// Layer normalization (Ba et al. 2016) over the channels of one position, for host and device, with bit-identical
+// results. Values are normalized as in vbn.h, but with sums over the position's channels: eight double sums, each over
+// the channels c with the same c % 8 in ascending order, starting from +0, which are then added pairwise.
 #ifndef NEUROEVO_NETWORKS_LAYER_NORM_H_
 #define NEUROEVO_NETWORKS_LAYER_NORM_H_
 
@@ -22,7 +21,7 @@ NEUROEVO_HD inline double Sum(const float* values, int channels, const Term& ter
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
-// out may be values.
+// out may alias values.
 NEUROEVO_HD inline void Normalize(const float* values, int channels, float* out) {
   const float mean = vbn::Mean(Sum(values, channels, [](float x) { return vbn::Term(x); }), channels);
   const float factor = vbn::Factor(Sum(values, channels, [=](float x) { return vbn::SquareTerm(x, mean); }), channels);

@@ -1,4 +1,4 @@
-// The words of one layer in a network's text, and the limits of what they may describe.
+// Words of one layer in a network's text, and the size limits of networks.
 #ifndef NEUROEVO_NETWORKS_LAYER_WORDS_H_
 #define NEUROEVO_NETWORKS_LAYER_WORDS_H_
 
@@ -15,21 +15,21 @@
 
 namespace neuroevo {
 
-// Far beyond any network that evolves, and small enough that no product below overflows.
+// Far larger than any practical network, and small enough that no product below overflows.
 inline constexpr int64_t kMaxValues = int64_t{1} << 28;   // per observation or activation
 inline constexpr int64_t kMaxWeights = int64_t{1} << 32;  // per network
 
 inline constexpr char kLayerNames[] =
     "conv, dense, bias, relu, tanh, silu, gelu, leaky_relu, max_pool, avg_pool, layer_norm, vbn, lstm or graph";
 
-// Whether the whole word is a number that the type represents.
+// Parse the whole word as a number; return false if it is not a number in the type's range.
 template <class Number>
 bool ParseNumber(std::string_view word, Number* value) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *value);
   return error == std::errc() && end == word.data() + word.size();
 }
 
-// The words of one layer, with its place for error messages.
+// Words of one layer, with its index for error messages.
 class LayerWords {
  public:
   LayerWords(int index, const std::string& text) : index_(index) {

@@ -1,4 +1,4 @@
-// Parses the text of a network; the grammar is in network.h.
+// Parser of a network's text; network.h describes the grammar.
 #include "networks/network.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace neuroevo {
 
 namespace {
 
-// Layers of one word.
+// Layers that consist of one word.
 constexpr std::pair<const char*, Layer::Kind> kPlain[] = {
     {"relu", Layer::Kind::kRelu}, {"tanh", Layer::Kind::kTanh}, {"silu", Layer::Kind::kSilu},
     {"gelu", Layer::Kind::kGelu}, {"vbn", Layer::Kind::kVbn},   {"layer_norm", Layer::Kind::kLayerNorm}};
@@ -27,7 +27,7 @@ std::vector<std::string> SplitLayers(const std::string& text) {
     parts.push_back(text.substr(begin, i - begin));
     begin = i + 1;
   }
-  // A semicolon after the last layer is fine.
+  // A trailing semicolon is allowed.
   if (parts.size() > 1 && parts.back().find_first_not_of(" \t\n") == std::string::npos) parts.pop_back();
   return parts;
 }
@@ -36,7 +36,7 @@ struct Padding {
   int out, before;
 };
 
-// TensorFlow: with SAME, ceil(in / stride) outputs, and of an odd number of zeros the extra one comes last.
+// TensorFlow's padding: SAME has ceil(in / stride) outputs, and an odd number of zeros has the extra zero at the end.
 Padding Pad(bool same, int in, int kernel, int stride) {
   if (!same) return {(in - kernel) / stride + 1, 0};
   const int out = (in - 1) / stride + 1;
@@ -44,7 +44,7 @@ Padding Pad(bool same, int in, int kernel, int stride) {
   return {out, static_cast<int>(zeros > 0 ? zeros / 2 : 0)};
 }
 
-// The words from `first` on: KH KW STRIDE same|valid, of a layer with that many output channels.
+// Parse the words from `first` on, KH KW STRIDE same|valid, of a layer with `channels` output channels.
 void ParseWindows(const LayerWords& words, size_t first, bool image, int channels, Layer* layer) {
   if (!image) words.Throw("needs an input of height, width and channels, found a flat vector");
   layer->kernel_h = words.Positive(first, "the kernel's height");
@@ -63,7 +63,7 @@ void ParseWindows(const LayerWords& words, size_t first, bool image, int channel
   layer->pad_top = vertical.before;
   layer->pad_left = horizontal.before;
   layer->out = {vertical.out, horizontal.out, channels};
-  // The padded input is held in memory too.
+  // The padded input is stored in memory too.
   const double padded = (double(in[0]) + layer->kernel_h) * (double(in[1]) + layer->kernel_w) * in[2];
   const double window = double(layer->kernel_h) * layer->kernel_w * in[2];
   if (padded > kMaxValues || window > kMaxValues || double(vertical.out) * horizontal.out * channels > kMaxValues) {
@@ -88,7 +88,7 @@ void ParsePool(const LayerWords& words, bool image, Layer* layer) {
   ParseWindows(words, 1, image, layer->in[2], layer);
 }
 
-// units: of the layer; STD is the third word.
+// Set the weights of a dense layer with `units` units; STD is the third word.
 void MakeDense(const LayerWords& words, int units, Layer* layer) {
   layer->kind = Layer::Kind::kDense;
   const int64_t fan_in = ValuesOf(layer->in);
@@ -98,7 +98,7 @@ void MakeDense(const LayerWords& words, int units, Layer* layer) {
   layer->init_scale = static_cast<float>(words.Deviation(2) / std::sqrt(static_cast<double>(fan_in)));
 }
 
-// The layers of an lstm whose input has this shape; all but their places in theta and in a state.
+// Return the layers of an lstm with input shape `in`; their offsets in theta and in the state are not yet set.
 std::vector<Layer> ParseLstm(const LayerWords& words, const std::array<int, 3>& in) {
   words.Expect(3, "lstm UNITS STD");
   const int units = words.Positive(1, "the number of units");

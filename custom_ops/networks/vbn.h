@@ -1,12 +1,12 @@
-// The arithmetic of virtual batch normalization, for the host and the device: the same bits everywhere.
+// Virtual batch normalization for host and device, with bit-identical results.
 //
-// Sums over the reference batch are double: over an observation's positions in their order, from +0; then over the
-// observations' sums in the batch's order, from +0. So an observation can be summed up apart from the others, and which
-// thread does it changes nothing.
-//   mean    the sum of the values / how many, rounded to float
-//   factor  1 / sqrt(the sum of the squared deviations / how many + 1e-3), rounded to float
-// A deviation is the value minus the mean, in float: what a forward pass multiplies by the factor, too. Its square is
-// exact in double. Where all values of a channel are the same, the mean is that value, and the variance is zero.
+// Sums over the reference batch are double: first over each observation's positions in order, from +0; then over the
+// observations' sums in batch order, from +0. So threads can sum up observations independently without changing the
+// result.
+//   mean    (sum of the values) / count, rounded to float
+//   factor  1 / sqrt((sum of the squared deviations) / count + 1e-3), rounded to float
+// A deviation is the value minus the mean, in float, as in a forward pass, which multiplies it by the factor. Its
+// square is exact in double. If all values of a channel are equal, the mean is that value, and the variance is zero.
 #ifndef NEUROEVO_NETWORKS_VBN_H_
 #define NEUROEVO_NETWORKS_VBN_H_
 
@@ -17,14 +17,14 @@
 
 namespace neuroevo::vbn {
 
-// What a value adds to its observation's first sum, and to its second one.
+// Term of a value in its observation's sum of values, and in its sum of squared deviations.
 NEUROEVO_HD inline double Term(float value) { return static_cast<double>(value); }
 NEUROEVO_HD inline double SquareTerm(float value, float mean) {
   const double deviation = static_cast<double>(Sub(value, mean));
   return deviation * deviation;
 }
 
-// sum: over all observations; count: observations times positions.
+// sum: over all observations; count: number of observations times positions.
 NEUROEVO_HD inline float Mean(double sum, int64_t count) {
   return static_cast<float>(sum / static_cast<double>(count));
 }

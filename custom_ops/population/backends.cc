@@ -1,4 +1,4 @@
-// Which backends there are, and how they are made.
+// Registry and factory of population backends.
 #include <map>
 #include <string>
 #include <utility>
@@ -19,7 +19,7 @@ struct Registry {
 };
 
 Registry& Backends() {
-  static auto* registry = new Registry();  // never destroyed: threads may make populations while the process exits
+  static auto* registry = new Registry();  // never destroyed: threads may create populations while the process exits
   return *registry;
 }
 

@@ -10,7 +10,7 @@ namespace neuroevo {
 
 class FloatPopulation : public Population {
  public:
-  // Where theta of a row is, in the memory of whatever the backend runs on.
+  // Returns a pointer to a row's theta, in host or device memory depending on the backend.
   virtual const float* Theta(int64_t row) const = 0;
 
  protected:

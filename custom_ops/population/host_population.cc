@@ -12,7 +12,7 @@ namespace neuroevo {
 
 namespace {
 
-// Weights per task: a row's chunk stays in the L2 cache while a chain of mutations goes over it.
+// Weights per task: a row's chunk stays in the L2 cache while a chain of mutations is applied to it.
 constexpr int64_t kChunk = 1 << 15;
 
 }  // namespace
@@ -98,8 +98,8 @@ void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
                                const std::vector<float>& scale, const std::vector<int64_t>& spreads) {
   const std::vector<std::vector<int32_t>> chains = PerturbChains(dst, src);
   const int64_t tasks = chunks_ * static_cast<int64_t>(chains.size());
-  // A weight of a row depends on the same weight of other rows only, so a task takes one chunk of positions through a
-  // whole chain. Neighboring tasks take the same chunk of different chains, whose parents are often the same.
+  // A weight depends only on the weights at the same position of other rows, so a task processes one chunk of positions
+  // for a whole chain. Neighboring tasks process the same chunk of different chains, which often share their parents.
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const auto& chain = chains[task % static_cast<int64_t>(chains.size())];
     const int64_t begin = task / static_cast<int64_t>(chains.size()) * kChunk;
@@ -138,7 +138,7 @@ void HostPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
 
 void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                                const std::vector<int64_t>& states) {
-  // Members of one center share its weight reads, but not with the center itself, whose layers lie elsewhere.
+  // Members of one center share its weight reads, but not with the center itself, whose layers have other offsets.
   std::vector<int64_t> shared = rows;
   for (int64_t& row : shared) {
     if (members_.Is(row)) row = rows_ + members_.Of(row).center;

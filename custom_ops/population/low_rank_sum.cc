@@ -11,20 +11,20 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int64_t kBlockFloats = int64_t{1} << 21;  // noise of the members that are taken together: 8 MB
-constexpr int kRows = 4;                            // of a matrix, whose sums are in registers
-constexpr int kHalf = kLanes / 2;                   // doubles of a vector
-constexpr int kVectors = 2;                         // likewise
+constexpr int64_t kBlockFloats = int64_t{1} << 21;  // noise of the members of a block: 8 MB
+constexpr int kRows = 4;                            // matrix rows per tile, whose sums are in registers
+constexpr int kHalf = kLanes / 2;                   // doubles per vector
+constexpr int kVectors = 2;                         // vectors per row of a tile
 constexpr int64_t kTaskRows = 32;
 
-// One vector at a time: GCC 12 takes an array of them through memory in halves.
+// Loads a single vector: GCC 12 copies an array of vectors through memory in halves.
 RawDoubles Load(const double* p) {
   RawDoubles v;
   memcpy(&v, p, sizeof(v));
   return v;
 }
 
-// The members of a block, each with the noise of all layers.
+// Block of members with the noise of all their layers.
 struct Block {
   std::vector<float> noise;  // [members, F]
   int64_t size;              // F
@@ -34,7 +34,7 @@ struct Block {
   const float* Of(int64_t member) const { return noise.data() + member * size; }
 };
 
-// Adds the products of a block to sums of kCount rows and kVectors * kHalf columns, or fewer where the matrix ends.
+// Adds the products of a block to the sums of kCount rows and kVectors * kHalf columns (fewer at the matrix edge).
 // left: [members * rank, kRows], u * A of these rows; right: [members * rank, kVectors * kHalf], B of these columns.
 template <int kCount>
 void AddTile(const double* left, const double* right, int64_t terms, int64_t columns, double* sums, int64_t n) {
@@ -65,8 +65,8 @@ void AddTile(const double* left, const double* right, int64_t terms, int64_t col
   }
 }
 
-// B of a block's members as doubles, column tile by column tile: [tiles, members * rank, kVectors * kHalf], zeros after
-// the last column.
+// Returns B of a block's members as doubles, by column tile: [tiles, members * rank, kVectors * kHalf], padded with
+// zeros after the last column.
 std::vector<double> RightSide(const Layer& layer, const Block& block) {
   constexpr int64_t kColumns = kVectors * kHalf;
   const int64_t n = layer.out[2], tiles = (n + kColumns - 1) / kColumns, terms = block.members * layer.rank;
@@ -78,7 +78,7 @@ std::vector<double> RightSide(const Layer& layer, const Block& block) {
   return right;
 }
 
-// Rows [first, last) of a matrix's sums.
+// Adds the products of a block to rows [first, last) of a matrix's sums.
 void AddRows(const Layer& layer, const Block& block, const std::vector<double>& right, int64_t first, int64_t last,
              double* sums) {
   constexpr int64_t kColumns = kVectors * kHalf;

@@ -10,7 +10,7 @@ Members::Members(int rank, int64_t float_rows, int64_t rows) : rank_(rank), weig
   low_rank::CheckRank(rank);
   if (float_rows == -1) return;
   if (float_rows < 1 || float_rows > rows) {
-    ThrowInvalid("float_rows is ", float_rows, ", expected -1 or one in [1, ", rows,
+    ThrowInvalid("float_rows is ", float_rows, ", expected -1 or a number in [1, ", rows,
                  "]: members need a row of weights");
   }
   weight_rows_ = float_rows;

@@ -1,5 +1,5 @@
-// Which rows of a population are members of low rank (networks/low_rank.h), and of which centers: the bookkeeping and
-// its checks, for every backend.
+// Bookkeeping of low-rank members (networks/low_rank.h), shared by all backends: the rows of a population that are
+// members, their centers, and the checks of both.
 #ifndef NEUROEVO_POPULATION_MEMBERS_H_
 #define NEUROEVO_POPULATION_MEMBERS_H_
 
@@ -12,12 +12,12 @@ class Members {
  public:
   struct Member {
     int64_t center = -1;   // a row that holds weights
-    uint64_t content = 0;  // of that row when the member was filled
+    uint64_t content = 0;  // content number of the center when the member was filled
     float scale = 0;
   };
 
-  // rank 0: there are none. Otherwise rows [float_rows, rows) are; -1: none. Throws for a rank or a number of rows that
-  // is out of range.
+  // Rows [float_rows, rows) are members; with rank 0 or float_rows -1 no row is. Throws if rank or float_rows is out of
+  // range.
   Members(int rank, int64_t float_rows, int64_t rows);
 
   int rank() const { return rank_; }
@@ -28,9 +28,9 @@ class Members {
   const Member& Of(int64_t row) const { return members_[row - weight_rows_]; }
   void Set(int64_t row, const Member& member) { members_[row - weight_rows_] = member; }
 
-  // Throws for a member, which cannot be filled with weights or be what another row is made from.
+  // Throws if the row is a member, which can neither be filled with weights nor be the source of another row.
   void CheckHoldsWeights(const char* what, int64_t row) const;
-  // Throws for a filled member whose center has other weights by now. content: [R], of all rows.
+  // Throws if the center of a filled member has been refilled since. content: content numbers of all rows, [R].
   void CheckCenter(int64_t row, const std::vector<uint64_t>& content) const;
 
  private:

@@ -10,12 +10,12 @@ namespace neuroevo {
 
 namespace {
 
-// Positions per task: its sums stay in the L1 cache while it goes through all terms. Fewer where there would be too few
-// tasks for the threads, but enough to be worth a seed's preparation; multiples of what noise.cc makes at once.
+// Positions per task, whose sums stay in the L1 cache while all terms are added. Smaller if there would be too few
+// tasks for the threads, but large enough to amortize setting up a seed; multiples of the block size of noise.cc.
 constexpr int64_t kMaxChunk = 2048, kMinChunk = 256;
 constexpr int64_t kTasksPerThread = 8;
 
-constexpr int64_t kMaxEnd = int64_t{1} << 62;  // so that roundings up do not overflow
+constexpr int64_t kMaxEnd = int64_t{1} << 62;  // so that rounding up does not overflow
 
 int64_t ChunkFor(int64_t count, int threads, int64_t most) {
   const int64_t share = count / (threads * kTasksPerThread) / kMinChunk * kMinChunk;
@@ -41,7 +41,7 @@ NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, const float
 
 void CheckPositions(int64_t begin, int64_t count) {
   if (begin < 0 || begin > kMaxEnd || count < 0 || count > kMaxEnd - begin) {
-    ThrowInvalid(count, " positions from ", begin, " on, expected 0 or more, from 0 or more on, that end by 2^62");
+    ThrowInvalid("begin is ", begin, " and count is ", count, ", expected both at least 0 and a sum of at most 2^62");
   }
 }
 

@@ -1,4 +1,4 @@
-// What every backend shares: the checks. They come first and throw before anything has changed.
+// Argument checks shared by all backends. They throw before anything has changed.
 #include "population/population.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ int64_t CheckedRows(int64_t rows) {
 }
 
 [[noreturn]] void ThrowNoVbn() {
-  throw Error(Error::Kind::kInternal, "this backend takes no networks with vbn, and has one");
+  throw Error(Error::Kind::kInternal, "this backend does not support networks with vbn");
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ void Population::Replace(int32_t index, Network network) {
   if (network.row_size() > largest_row_ || network.state_size() > state_size_) {
     ThrowInvalid("network ", index, " has ", network.row_size(), " weights and a state of ", network.state_size(),
                  ", expected at most ", largest_row_, " and ", state_size_,
-                 " as in the largest network that the population was made with");
+                 " as in the largest network that the population was created with");
   }
   since_[index] = ++fills_;
   std::swap(networks_[index], network);
@@ -138,7 +138,7 @@ void Population::CheckUsable(int64_t row) const {
 
 void Population::CheckPrepared(int64_t row) const {
   if (NetworkOf(row).has_vbn() && !prepared_[row]) {
-    ThrowInvalid("row ", row, " is of a network with vbn and was not prepared since it was filled: call Prepare first");
+    ThrowInvalid("row ", row, " has a network with vbn and was not prepared since it was filled: call Prepare first");
   }
 }
 
@@ -205,10 +205,10 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
     }
     network[i] = earlier == filled.end() ? row_network_[src[i]] : earlier->second;
     if (members_.Is(dst[i]) != members) {
-      ThrowInvalid("of dst rows ", dst[0], " and ", dst[i], " one is a member, expected all of them or none");
+      ThrowInvalid("one of dst rows ", dst[0], " and ", dst[i], " is a member, expected only members or no members");
     }
     if (members && filled.count(dst[i]) > 0)
-      ThrowInvalid("member ", dst[i], " is given twice, expected different ones");
+      ThrowInvalid("member ", dst[i], " is given twice, expected different members");
     filled[dst[i]] = network[i];
   }
   for (size_t i = 0; i < dst.size(); ++i) {
@@ -230,17 +230,17 @@ void Population::CheckSpread(int64_t row, int64_t dst, int32_t network,
                  ", expected -1: noise of low rank is not scaled weight by weight");
   }
   if (filled.count(row) > 0) {
-    ThrowInvalid("spread row ", row, " is written by the same call, expected one that stays as it is");
+    ThrowInvalid("spread row ", row, " is written by the same call, expected a row that the call does not write");
   }
   CheckFilled(row);
   CheckTheta(row, false);
   if (row_network_[row] != network) {
-    ThrowInvalid("spread row ", row, " is of network ", row_network_[row], ", expected ", network, " as dst row ", dst);
+    ThrowInvalid("spread row ", row, " has network ", row_network_[row], ", expected ", network, " as dst row ", dst);
   }
 }
 
 void Population::DoPerturbMembers(const std::vector<int64_t>&, const std::vector<uint64_t>&) {
-  throw Error(Error::Kind::kInternal, "this backend has no members of low rank, and was given one");
+  throw Error(Error::Kind::kInternal, "this backend does not support members of low rank");
 }
 
 void Population::SetReference(const void* observations, int64_t count) {
@@ -249,7 +249,7 @@ void Population::SetReference(const void* observations, int64_t count) {
   }
   CheckPointer("observations", observations, static_cast<size_t>(count));
   if (reference_count_ > 0) {
-    ThrowInvalid("the reference batch is set already, to ", reference_count_, " observations, expected it once");
+    ThrowInvalid("the reference batch is already set, with ", reference_count_, " observations; set it only once");
   }
   const Network& network = networks_.front();  // all have the same input
   const char* bytes = static_cast<const char*>(observations);
@@ -271,7 +271,7 @@ void Population::Prepare(const std::vector<int64_t>& rows) {
     CheckUsable(row);
     if (!NetworkOf(row).has_vbn() || prepared_[row] || !seen.insert(row).second) continue;
     if (reference_count_ == 0) {
-      ThrowInvalid("row ", row, " is of a network with vbn, and there is no reference batch: call SetReference first");
+      ThrowInvalid("row ", row, " has a network with vbn, but no reference batch is set: call SetReference first");
     }
     unprepared.push_back(row);
   }
@@ -331,7 +331,7 @@ void Population::ClearStates(const std::vector<int64_t>& states) {
 }
 
 void Population::DoClearStates(const std::vector<int64_t>&) {
-  throw Error(Error::Kind::kInternal, "this backend takes no recurrent networks, and has one");
+  throw Error(Error::Kind::kInternal, "this backend does not support recurrent networks");
 }
 
 }  // namespace neuroevo

@@ -30,7 +30,7 @@ RowMemory::RowMemory(int64_t rows, int64_t bytes, int64_t weights) : rows_(rows)
                  " weights: ", std::strerror(errno));
   }
   memory_ = static_cast<char*>(memory);
-  // Huge pages spare the forward pass most of its address translations; without them it is only slower.
+  // Huge pages save most address translations of the forward pass; failure only makes it slower.
   (void)madvise(memory, pitch_ * rows, MADV_HUGEPAGE);
 }
 

@@ -1,5 +1,5 @@
-// The slots of a Forward call grouped by row, so that slots of one row share its weight reads; in place of rows there
-// may be other numbers, equal where slots share reads.
+// The slots of a Forward call grouped by row, so that slots of one row share its weight reads. Instead of row numbers,
+// callers may pass any keys that are equal for slots that share reads.
 #ifndef NEUROEVO_POPULATION_SLOT_BLOCKS_H_
 #define NEUROEVO_POPULATION_SLOT_BLOCKS_H_
 
@@ -20,11 +20,11 @@ struct SlotBlocks {
   std::vector<int64_t> order;  // the slots sorted by row
   std::vector<SlotBlock> blocks;
 
-  // At most max_slots slots a block, and fewer where workers would stay idle otherwise; how slots are grouped changes
-  // no result.
+  // A block has at most max_slots slots, and fewer if threads would be idle otherwise. The grouping does not affect the
+  // results.
   SlotBlocks(const std::vector<int64_t>& rows, int threads, int max_slots);
 
-  // Where the observations of a block's slots are, and where their outputs go; one of each per slot.
+  // Sets, for each slot of a block, the pointers to its observation and to its output.
   void Places(const SlotBlock& block, const Network& network, const void* observations, float* out,
               const void** block_observations, float** block_outs) const;
 };

@@ -1,5 +1,5 @@
-// What a backend keeps of a slot from one Forward call to the next, so that the next one has less to compute. Results
-// do not depend on it.
+// Per-slot caches that a backend keeps between Forward calls to avoid recomputing unchanged values. They do not affect
+// the results.
 #ifndef NEUROEVO_POPULATION_SLOT_MEMORY_H_
 #define NEUROEVO_POPULATION_SLOT_MEMORY_H_
 
@@ -11,23 +11,23 @@
 
 namespace neuroevo {
 
-// A backend derives its own from this.
+// Base class of a backend's per-slot cache.
 struct SlotMemory {
   virtual ~SlotMemory() = default;
 
-  bool known = false;    // whether it holds what the weights that are to be evaluated made of the last observation
-  uint64_t content = 0;  // of the row with which it was filled (population.h); 0: with none, or not to the end
+  bool known = false;    // whether the cache was computed from the last observation with the current weights
+  uint64_t content = 0;  // content number (population.h) of the row it was computed with; 0: empty or incomplete
 };
 
-// One for each slot, made when it is first wanted.
+// The caches of all slots, each created on first use.
 class SlotMemories {
  public:
   using Make = std::function<std::unique_ptr<SlotMemory>()>;
 
-  // make may return null: then slots have none.
+  // make may return null, which disables the caches.
   SlotMemories(int64_t slots, Make make) : make_(std::move(make)), memories_(slots) {}
 
-  // That of a slot, for an evaluation with a row of this content; then Keep says that the evaluation came to its end.
+  // Returns a slot's cache for an evaluation of a row with this content; call Keep when the evaluation is complete.
   // May be called for different slots concurrently.
   SlotMemory* Lend(int64_t slot, uint64_t content) {
     std::unique_ptr<SlotMemory>& memory = memories_[slot];

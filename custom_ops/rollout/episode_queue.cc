@@ -11,7 +11,7 @@
 namespace neuroevo {
 namespace {
 
-constexpr int64_t kMaxFirstRow = int64_t{1} << 40;  // which no population has, and far from where numbers end
+constexpr int64_t kMaxFirstRow = int64_t{1} << 40;  // larger than any population, and safe from overflow
 
 }  // namespace
 
@@ -38,7 +38,7 @@ EpisodeQueue::Lane& EpisodeQueue::LaneAt(int64_t lane) {
 }
 
 LiveSlots EpisodeQueue::LiveOf(const Lane& lane, int64_t index) const {
-  // Slots are numbered over all lanes, as the env pool numbers them.
+  // Slots are numbered over all lanes, as in the env pool.
   LiveSlots live;
   for (int64_t s = 0; s < slots_per_lane_; ++s) {
     if (!lane.slots[s].live) continue;
@@ -69,7 +69,7 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
     slot.row = genome.source_row;
     return;
   }
-  // There is always a row that no slot plays: a lane has as many rows as slots, and this slot does not have one yet.
+  // A free row always exists: a lane has as many rows as slots, and this slot does not use a row yet.
   int64_t free_row = -1;
   for (int64_t r = 0; r < slots_per_lane_; ++r) {
     if (lane.rows[r].genome == genome.id) slot.lane_row = r;
@@ -227,7 +227,7 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     slot.total_reward += rewards[k];
     slot.steps += 1;
     if (!dones[k]) continue;
-    if (!std::isfinite(slot.total_reward)) {  // a sum of rewards that are finite: an environment has no others
+    if (!std::isfinite(slot.total_reward)) {  // overflow of the sum: each reward is finite
       if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward);
       slot.total_reward = 0;
     }

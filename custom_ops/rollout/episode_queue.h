@@ -1,9 +1,9 @@
-// Hands episodes to the slots of the lanes, decides in which row of the population each genome lives, adds up rewards,
-// and collects results. Knows neither environments nor networks: it is bookkeeping under one mutex.
+// The episode queue: schedules episodes on the slots of the lanes, assigns genomes to rows of the population, sums up
+// rewards, and collects results. It is independent of environments and networks: pure bookkeeping under one mutex.
 //
-// Rows: every lane owns slots_per_lane rows, from first_row + lane * slots_per_lane on. A genome is put into a row when
-// the first of its episodes starts in that lane; the lane's other episodes of the same genome share the row, counted by
-// reference. Rows below first_row belong to the caller, who keeps parents in them.
+// Rows: every lane owns slots_per_lane rows, starting at first_row + lane * slots_per_lane. A genome is written to a
+// row when the first of its episodes starts in that lane; the lane's other episodes of the same genome share the row,
+// with a reference count. Rows below first_row belong to the caller, for example for parents.
 #ifndef NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
 #define NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
 
@@ -22,24 +22,24 @@
 
 namespace neuroevo {
 
-using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared by many genomes
+using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared among genomes
 
-// As Population::Perturb takes it. spread: one of the caller's rows, or -1.
+// Mutation, with the arguments of Population::Perturb. spread: one of the caller's rows, or -1.
 struct ChainLink {
   uint64_t seed;
   float scale;
   int64_t spread = -1;
 };
 
-// How to put a genome into a row: theta if there is one, or the weights of source_row if it is not negative, else
-// init(seed) of the network; then the mutations of the chain. A source_row with an empty chain is played where it is.
+// Recipe for a genome's weights: theta if set, the weights of source_row if it is not negative, otherwise init(seed) of
+// the network; then the mutations of the chain. With a source_row and an empty chain, source_row itself is played.
 struct GenomeRecipe {
-  int64_t id;  // equal ids mean equal weights, for the life of the queue
+  int64_t id;  // equal ids mean equal weights for the lifetime of the queue
   int64_t source_row = -1;
   int32_t network = 0;
   uint64_t seed = 0;
   std::vector<ChainLink> chain;
-  Theta theta = nullptr;  // with source_row = -1
+  Theta theta = nullptr;  // requires source_row = -1
 };
 
 struct QueuedEpisode {
@@ -47,21 +47,21 @@ struct QueuedEpisode {
   uint64_t seed;
   int64_t max_frames;
   std::shared_ptr<const GenomeRecipe> genome;
-  int64_t normalizer = -1;  // its number in the env pool; -1: none
+  int64_t normalizer = -1;  // number of a normalizer in the env pool; -1: no normalizer
 };
 
-// The live slots of a lane, in ascending order, and the row that each plays.
+// Live slots of a lane, in ascending order, and the row that each slot plays.
 struct LiveSlots {
   std::vector<int64_t> slots;
   std::vector<int64_t> rows;
 };
 
-// What a lane has to do before its next step.
+// Work of a lane before its next step.
 struct Refill {
   bool closed = false;
-  std::exception_ptr failure;  // why there is no refill: then nothing else is set, and the lane cannot go on
+  std::exception_ptr failure;  // why the refill failed: then nothing else is set, and the lane must stop
   LiveSlots live;              // after the refill
-  // Slots to reset, with what EnvPool::Reset takes.
+  // Slots to reset, with the arguments of EnvPool::Reset.
   std::vector<int64_t> slots;
   std::vector<uint64_t> seeds;
   std::vector<int64_t> max_frames;
@@ -81,46 +81,46 @@ struct Refill {
 
 class EpisodeQueue {
  public:
-  // Throws for less than one lane or slot, more slots in all than an env pool may have, and a first row out of range.
+  // Throws for fewer than one lane or slot, more slots in total than an env pool supports, or a first row out of range.
   EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row);
 
   int64_t lanes() const { return static_cast<int64_t>(lanes_.size()); }
   int64_t slots_per_lane() const { return slots_per_lane_; }
 
-  // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
-  // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
-  // closed, an episode's or a genome's id is negative, a source_row or a spread is not one of the caller's rows, a
-  // genome starts from two things, or there is no memory.
+  // Append episodes. Lower priority numbers are played first, equal ones in order of submission, so that low-priority
+  // work fills otherwise idle slots. Throws without appending anything if the queue is closed, the id of an episode or
+  // genome is negative, a source_row or spread is not one of the caller's rows, a genome has both a theta and a
+  // source_row, or memory runs out.
   void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
-  // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there
-  // is no episode: then done is called by the Submit, Close or CloseLane that ends the wait. done must not throw.
+  // Assign the next episodes to the lane's free slots. Calls done before returning, unless the lane has no live slot
+  // and the queue is empty: then the Submit, Close or CloseLane that ends the wait calls done. done must not throw.
   void Take(int64_t lane, std::function<void(Refill)> done);
 
-  // Makes this lane's waiting and later Takes return closed: the step that runs the lane was cancelled.
+  // Make this lane's waiting and later Takes return closed, since the step that runs the lane was cancelled.
   void CloseLane(int64_t lane);
 
   struct PutResult {
     LiveSlots live;
-    bool refill;  // a Take is worth while: slots are free and there are episodes, or nothing is live
+    bool refill;  // whether to call Take: slots are free and episodes are queued, or no slot is live
   };
-  // Books one step of the lane's slots: adds rewards, counts steps, records the results of those that are done. ends:
-  // what the env pool reports about these, in their order.
+  // Record one step of the lane's slots: add rewards, count steps, and store the results of finished episodes. ends:
+  // the env pool's reports on the finished episodes, in slot order.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
                 std::vector<EpisodeEnd> ends);
-  // Throws where Put would, as there is no such lane or a slot is not one of its live ones: for callers that lose the
-  // ends of episodes when they take them for a Put that throws.
+  // Throw if Put would, because the lane does not exist or a slot is not live: episode ends taken from the env pool for
+  // a Put that throws would be lost.
   void CheckPut(int64_t lane, const std::vector<int64_t>& slots);
 
-  // The results since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
-  // the queue is closed, or the time is over.
+  // Return the results since the last call, in the order in which the episodes ended. Waits until there are `count`
+  // results, the queue is closed, or the time has elapsed.
   std::vector<EpisodeResult> Results(int64_t count = 0, std::chrono::milliseconds time = {});
 
-  // Steps booked since the queue was made, those of unfinished episodes included.
+  // Return the number of steps recorded since the queue was created, including unfinished episodes.
   int64_t TotalSteps();
 
-  // Ends all waiting Takes, and makes later ones return closed; episodes that are running or queued are dropped. Needs
-  // no memory, since it is what a lane that found none ends the others by.
+  // End all waiting Takes and make later Takes return closed; running and queued episodes are dropped. Allocates
+  // nothing, since a lane that runs out of memory calls this to stop the other lanes.
   void Close() noexcept;
   bool closed();
 
@@ -134,8 +134,8 @@ class EpisodeQueue {
     int64_t steps = 0;
   };
   struct Row {
-    int64_t genome = -1;  // id of the genome that is in it
-    int64_t users = 0;    // live slots that play it
+    int64_t genome = -1;  // id of the genome in this row
+    int64_t users = 0;    // number of live slots that play it
   };
   struct Lane {
     std::vector<Slot> slots;
@@ -146,21 +146,21 @@ class EpisodeQueue {
 
   Lane& LaneAt(int64_t lane);
   void CheckGenome(const QueuedEpisode& episode) const;
-  // The lane, once it and its slots are known to be what Put takes.
+  // Return the lane after validating the arguments of Put.
   Lane& CheckedLane(int64_t lane, const std::vector<int64_t>& slots);
   LiveSlots LiveOf(const Lane& lane, int64_t index) const;
   Refill RefillLane(int64_t index);
   void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);
-  // Runs the callbacks of waiting Takes that can run now, with their refills, without the lock.
+  // Call the callbacks of waiting Takes that can be served, without holding the lock.
   void ServeWaiting() noexcept;
 
   const int64_t slots_per_lane_;
   const int64_t first_row_;
   std::mutex mutex_;
   std::vector<Lane> lanes_;
-  std::map<int64_t, std::list<QueuedEpisode>> episodes_;  // by priority; none is empty
+  std::map<int64_t, std::list<QueuedEpisode>> episodes_;  // by priority; no list is empty
   std::vector<EpisodeResult> results_;
-  std::condition_variable ended_;  // an episode, or the queue
+  std::condition_variable ended_;  // notified when an episode ends or the queue is closed
   int64_t total_steps_ = 0;
   bool closed_ = false;
 };

@@ -1,4 +1,4 @@
-// What is known of an episode once it is over: the one thing that leaves a lane.
+// Results of finished episodes, which are all that a lane returns.
 #ifndef NEUROEVO_ROLLOUT_EPISODE_RESULT_H_
 #define NEUROEVO_ROLLOUT_EPISODE_RESULT_H_
 
@@ -14,10 +14,10 @@ struct EpisodeResult {
   int64_t id = 0;
   double total_reward = 0;  // the return
   int64_t steps = 0;
-  EpisodeEnd end = {};  // what the env pool reports about it
+  EpisodeEnd end = {};  // the env pool's report
 };
 
-// Results as a matrix of what is a vector in each: the width is that of the longest, with zeros after a shorter one.
+// Matrix with one row per result from a vector-valued member: as wide as the longest vector, shorter ones zero-padded.
 template <class T>
 int64_t WidthOf(const std::vector<EpisodeResult>& results, std::vector<T> EpisodeEnd::* row) {
   size_t width = 0;
@@ -25,7 +25,7 @@ int64_t WidthOf(const std::vector<EpisodeResult>& results, std::vector<T> Episod
   return static_cast<int64_t>(width);
 }
 
-// Writes it: out [E, WidthOf()].
+// Write the matrix to out [E, WidthOf()].
 template <class T>
 void CopyRows(const std::vector<EpisodeResult>& results, std::vector<T> EpisodeEnd::* row, T* out) {
   const int64_t width = WidthOf(results, row);

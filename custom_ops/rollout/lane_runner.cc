@@ -12,7 +12,7 @@
 namespace neuroevo {
 namespace {
 
-// What networks get to see: games as they are, numbers as float32.
+// Dtype of the network inputs: uint8 screens unchanged, other observations as float32.
 DType InputOf(const EnvSpec& spec) {
   return spec.observation_dtype == DType::kFloat64 ? DType::kFloat32 : spec.observation_dtype;
 }
@@ -36,7 +36,7 @@ class Lane {
     dones_ = std::make_unique<bool[]>(slots);
   }
 
-  // Plays until the queue is closed.
+  // Play episodes until the queue is closed.
   void Run() {
     LiveSlots live;
     const std::vector<int64_t> none;
@@ -56,7 +56,7 @@ class Lane {
   }
 
  private:
-  // Takes episodes for the free slots; false if the queue is closed.
+  // Take episodes for the free slots; return false if the queue is closed.
   bool FillSlots(LiveSlots* live) {
     Refill refill;
     Wait([&](Done done) {
@@ -75,10 +75,10 @@ class Lane {
     population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
     population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales,
                          refill.perturb_spreads);
-    population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
+    population_->Prepare(refill.assign_rows);  // statistics of vbn layers; free for other networks
     population_->Prepare(refill.init_rows);
     population_->Prepare(refill.perturb_dst);
-    population_->ClearStates(refill.slots);  // a slot's state has its number
+    population_->ClearStates(refill.slots);  // states are indexed by slot
     envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.normalizers);
     *live = std::move(refill.live);
     return true;
@@ -101,7 +101,7 @@ class Lane {
   std::vector<float> outputs_;
   std::vector<double> rewards_;
   std::unique_ptr<bool[]> dones_;
-  bool has_states_;  // the population, one for each slot
+  bool has_states_;  // whether the population has a recurrent state for each slot
 };
 
 }  // namespace
@@ -129,7 +129,7 @@ LaneRunner::LaneRunner(EnvPool* envs, Population* population, EpisodeQueue* queu
       threads_.emplace_back([this, lane] { Run(lane); });
       pthread_setname_np(threads_.back().native_handle(), "lane");  // for profilers
     }
-  } catch (...) {  // no more threads; those that there are must be joined
+  } catch (...) {  // starting a thread failed; those already started must be joined
     Stop();
     throw;
   }
@@ -153,7 +153,7 @@ void LaneRunner::Run(int64_t lane) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_) failure_ = failure;
   }
-  if (failure) queue_->Close();  // whoever waits for results finds the failure
+  if (failure) queue_->Close();  // wakes callers that wait for results, which then see the failure
   std::lock_guard<std::mutex> lock(mutex_);
   --running_;
   ended_.notify_all();
@@ -178,7 +178,7 @@ std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, Episo
   const auto missing = [&] { return count - static_cast<int64_t>(results.size()); };
   LaneRunner lanes(envs, population, queue);
   for (bool closed = false; missing() > 0 && !closed;) {
-    closed = queue->closed();  // then what follows are the last results
+    closed = queue->closed();  // read first: then the results below are the last ones
     for (EpisodeResult& result : queue->Results(missing(), std::chrono::minutes(1))) {
       results.push_back(std::move(result));
     }

@@ -1,4 +1,4 @@
-// Plays a queue of episodes without TensorFlow: what the TensorFlow graph of a lane must equal.
+// Plays a queue of episodes without TensorFlow. The TensorFlow graph of a lane must give identical results.
 #ifndef NEUROEVO_ROLLOUT_LANE_RUNNER_H_
 #define NEUROEVO_ROLLOUT_LANE_RUNNER_H_
 
@@ -15,26 +15,26 @@
 
 namespace neuroevo {
 
-// Runs every lane of the queue, each in a thread of its own, which works on the lane's jobs: observe, forward, actions,
-// step, put, refill, until the queue is closed. A lane that fails closes the queue for the others.
+// Runner of all lanes of a queue, each in its own thread, which executes the lane's loop: observe, forward, actions,
+// step, put, refill, until the queue is closed. A lane that fails closes the queue for all lanes.
 //
-// The population must agree with the environment in input size and dtype, float32 for float32 and float64 observations
-// (which may be normalized), and in outputs (envs/actions.h); there is an environment per slot. Where networks have vbn
-// it has its reference batch, and where they are recurrent as many rows as there are slots; lanes prepare the rows that
-// they fill, and rows that are played in place are prepared.
+// The population must match the environment in input size and dtype, float32 for float32 and float64 observations
+// (which may be normalized), and in outputs (envs/actions.h); the env pool has one environment per slot. For networks
+// with vbn, the reference batch must be set; for recurrent networks, the population must have at least one row per
+// slot. Lanes prepare the rows that they fill; the caller must prepare rows that are played in place.
 class LaneRunner {
  public:
-  // Starts the lanes. The three must live as long as this. Throws if they do not fit each other.
+  // Start the lanes. All three objects must outlive the runner. Throws if they do not match each other.
   LaneRunner(EnvPool* envs, Population* population, EpisodeQueue* queue);
-  // Closes the queue and waits for the lanes.
+  // Close the queue and wait for the lanes.
   ~LaneRunner();
   LaneRunner(const LaneRunner&) = delete;
   LaneRunner& operator=(const LaneRunner&) = delete;
 
-  // Throws what the first lane failed of, if one has failed: an exception of an environment or of the population.
+  // Rethrow the exception of the first lane that failed, if any: one of an environment or of the population.
   void RethrowFailure();
 
-  // Waits for the lanes, which end a step after the queue was closed; false if they have not after this time.
+  // Wait for the lanes, which end within a step after the queue is closed; return false if the time elapses first.
   bool WaitForEnd(std::chrono::milliseconds time);
 
  private:
@@ -45,14 +45,14 @@ class LaneRunner {
   Population* population_;
   EpisodeQueue* queue_;
   std::mutex mutex_;
-  std::condition_variable ended_;  // a lane
+  std::condition_variable ended_;  // notified when a lane ends
   int64_t running_ = 0;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;
 };
 
-// Runs the lanes until `count` results are there. Returns them in the order in which the episodes ended. Rethrows the
-// first exception of a lane, and throws if the queue is closed before. The queue is closed afterwards.
+// Run the lanes until `count` results are available, then close the queue. Returns the results in the order in which
+// the episodes ended. Rethrows the first exception of a lane, and throws if the queue is closed before.
 std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count);
 
 }  // namespace neuroevo

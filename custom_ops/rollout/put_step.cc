@@ -12,7 +12,7 @@ EpisodeQueue::PutResult PutStep(EpisodeQueue* queue, EnvPool* envs, int64_t lane
   }
   std::vector<EpisodeEnd> ends;
   if (!done.empty()) {
-    queue->CheckPut(lane, slots);  // ends can be taken once, and may not be lost with a call that is refused
+    queue->CheckPut(lane, slots);  // ends can be taken only once and must not be lost by a Put that throws
     ends = envs->TakeEnds(done);
   }
   return queue->Put(lane, slots, rewards, dones, std::move(ends));

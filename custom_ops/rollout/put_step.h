@@ -1,4 +1,4 @@
-// The end of a lane's step, the same in the lane runner and in the TensorFlow graph.
+// Final part of a lane's step, shared by the lane runner and the TensorFlow graph.
 #ifndef NEUROEVO_ROLLOUT_PUT_STEP_H_
 #define NEUROEVO_ROLLOUT_PUT_STEP_H_
 
@@ -10,8 +10,8 @@
 
 namespace neuroevo {
 
-// Books a step that the env pool has made of the lane's slots: EpisodeQueue::Put, with what the pool reports about the
-// episodes that are done. rewards, dones: [K], what EnvPool::Step has written.
+// Record a step of the lane's slots: call EpisodeQueue::Put with the env pool's reports on the finished episodes.
+// rewards, dones: [K], as written by EnvPool::Step.
 EpisodeQueue::PutResult PutStep(EpisodeQueue* queue, EnvPool* envs, int64_t lane, const std::vector<int64_t>& slots,
                                 const double* rewards, const bool* dones);
 

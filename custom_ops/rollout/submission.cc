@@ -28,7 +28,7 @@ void CheckThetas(const Submission& in) {
   CheckThere("thetas", in.thetas, in.num_thetas);
 }
 
-// That the splits begin at 0, never descend and end at the number of mutations: no index below reads past an array.
+// Check that the splits start at 0, never descend and end at the number of mutations, so that indices stay in bounds.
 void CheckChains(const Submission& in) {
   CheckCount("mutations", in.num_mutations);
   CheckThere("chain_splits", in.chain_splits, in.num_genomes + 1);

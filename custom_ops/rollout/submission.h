@@ -1,5 +1,5 @@
-// Episodes for the queue as arrays, which is how callers in other languages have them: the same arrays, with the same
-// names and checks, for the C interface, the TensorFlow op and Python.
+// Episodes for the queue as arrays: the C interface, the TensorFlow op and Python share these arrays, their names and
+// checks.
 #ifndef NEUROEVO_ROLLOUT_SUBMISSION_H_
 #define NEUROEVO_ROLLOUT_SUBMISSION_H_
 
@@ -10,9 +10,9 @@
 
 namespace neuroevo {
 
-// E episodes of G genomes, which have M mutations in all and start from V thetas. Points to the caller's arrays.
+// Submission of E episodes of G genomes with M mutations in total and V thetas. Points to the caller's arrays.
 struct Submission {
-  static constexpr int64_t kMaxCount = int64_t{1} << 28;  // of each of E, G, M and V: far more than memory has room for
+  static constexpr int64_t kMaxCount = int64_t{1} << 28;    // limit of E, G, M and V, far more than fits in memory
   static constexpr int64_t kMaxWeights = int64_t{1} << 40;  // of all thetas together
 
   int64_t num_episodes = 0;                      // E
@@ -20,13 +20,13 @@ struct Submission {
   const int64_t* episode_genomes = nullptr;      // [E], index in [0, G)
   const uint64_t* episode_seeds = nullptr;       // [E]
   const int64_t* episode_max_frames = nullptr;   // [E], 0 or more
-  const int64_t* episode_normalizers = nullptr;  // [E], numbers in the env pool, or -1; null: all -1
+  const int64_t* episode_normalizers = nullptr;  // [E], numbers of normalizers in the env pool, or -1; null: all -1
 
   int64_t num_genomes = 0;                   // G
   const int64_t* genome_ids = nullptr;       // [G], 0 or more; null: 0, 1, ..., G - 1
   const int32_t* genome_networks = nullptr;  // [G], 0 or more
   const int64_t* genome_sources = nullptr;   // [G], a row of the population to start from, or -1
-  const uint64_t* genome_seeds = nullptr;    // [G], of the initial weights, without source and theta
+  const uint64_t* genome_seeds = nullptr;    // [G], seeds of the initial weights; unused with a source or theta
   const int64_t* genome_thetas = nullptr;    // [G], index in [0, V) of a theta to start from, or -1; null: all -1
 
   int64_t num_mutations = 0;               // M
@@ -37,11 +37,11 @@ struct Submission {
 
   int64_t num_thetas = 0;         // V
   const float* thetas = nullptr;  // [V, theta_size]
-  int64_t theta_size = 0;         // at least D of each network that starts from one
+  int64_t theta_size = 0;         // at least D of each network that starts from a theta
 };
 
-// The episodes, with copies of all that they need. Throws for a count, an index or a split out of range and for an
-// array that is missing; what only the queue or the population can know is checked by them.
+// Build the queue's episodes, copying all data. Throws for a count, index or split out of range and for a missing
+// array; the queue and the population perform the remaining checks.
 std::vector<QueuedEpisode> BuildEpisodes(const Submission& submission);
 
 }  // namespace neuroevo

@@ -81,7 +81,7 @@ class EnvActionsOp : public OpKernel {
         ThrowInvalid("attr 'T' is ", tensorflow::DataTypeString(dtype_), ", expected ",
                      NameOf(pool.spec().action_dtype));
       }
-      CheckOutputs(pool.spec(), outputs.dim_size(1));  // or K may be any number, with W = 0: too much for a shape
+      CheckOutputs(pool.spec(), outputs.dim_size(1));  // rejects W = 0, for which K might be too large for a shape
       TensorShape shape({outputs.dim_size(0)});
       if (!pool.spec().discrete()) shape.AddDim(pool.spec().num_actions);
       void* actions = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());
@@ -141,7 +141,7 @@ class EnvRecordBehaviorsOp : public OpKernel {
   }
 };
 
-// Ops that copy something out of each slot, into an output [K, *shape].
+// Base class of ops that copy one array per slot into an output [K, *shape].
 class CopyOutOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -158,11 +158,11 @@ class CopyOutOp : public OpKernel {
   }
 
  protected:
-  virtual TensorShape ShapeOfOne(const EnvSpec& spec) const = 0;  // throws if there is none or the attributes disagree
+  virtual TensorShape ShapeOfOne(const EnvSpec& spec) const = 0;  // throws if unsupported or attributes mismatch
   virtual void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) = 0;
 };
 
-// Those whose shape the graph gives as an attribute.
+// Copying ops whose shape is an attribute.
 class ShapedCopyOutOp : public CopyOutOp {
  public:
   explicit ShapedCopyOutOp(OpKernelConstruction* ctx) : CopyOutOp(ctx) {
@@ -182,7 +182,7 @@ class ShapedCopyOutOp : public CopyOutOp {
   tensorflow::PartialTensorShape shape_;
 };
 
-// And their dtype.
+// Copying ops whose shape and dtype are attributes.
 class TypedCopyOutOp : public ShapedCopyOutOp {
  public:
   explicit TypedCopyOutOp(OpKernelConstruction* ctx) : ShapedCopyOutOp(ctx) {
@@ -229,7 +229,7 @@ class EnvBehaviorOp : public TypedCopyOutOp {
 
  protected:
   TensorShape ShapeOfOne(const EnvSpec& spec) const override {
-    spec.behavior_bytes();  // throws where there is none
+    spec.behavior_bytes();  // throws if the environment has no behavior
     return CheckAttributes(spec.behavior_dtype, spec.behavior_shape);
   }
   void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Behavior(slots, out); }
@@ -241,7 +241,7 @@ class EnvRenderOp : public CopyOutOp {
 
  protected:
   TensorShape ShapeOfOne(const EnvSpec& spec) const override {
-    spec.render_bytes();  // throws where there is none
+    spec.render_bytes();  // throws if the environment cannot be rendered
     return TensorShape(spec.render_shape);
   }
   void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {

@@ -10,7 +10,7 @@ using tensorflow::shape_inference::ShapeHandle;
 
 namespace {
 
-// [K, *shape] from the attribute `shape` and the slots [K], input 1.
+// Infer the output shape [K, *shape] from the attribute `shape` and input 1, the slots [K].
 absl::Status OnePerSlot(InferenceContext* c) {
   ShapeHandle slots, one, out;
   tensorflow::PartialTensorShape shape;
@@ -24,8 +24,8 @@ absl::Status OnePerSlot(InferenceContext* c) {
 
 }  // namespace
 
-// The options are an input: of attributes that are lists, TensorFlow 2.21 takes long strings for equal whose first and
-// last 10 characters are, and gives the kernel that it made for the other one.
+// The options are an input, because TensorFlow 2.21 treats long strings in list attributes as equal if their first and
+// last 10 characters are equal, and then reuses the wrong kernel.
 REGISTER_OP("EnvPoolMake")
     .Input("options: string")
     .Attr("family: string")
@@ -38,12 +38,12 @@ REGISTER_OP("EnvPoolMake")
       return tensorflow::shape_inference::ScalarShape(c);
     })
     .Doc(R"doc(
-Makes S environments of one family on the process's thread pool.
+Create S environments of one family on the process's thread pool.
 
 options: [any], the family's options, each "key=value".
 family: name of a loaded environment family, such as atari.
 slots: S, the number of environments.
-handle: freed, with its environments, when the last copy of the handle is dropped.
+handle: resource of the pool, freed with its environments when the last copy of the handle is dropped.
 )doc");
 
 REGISTER_OP("EnvPoolSpec")
@@ -68,13 +68,13 @@ REGISTER_OP("EnvPoolSpec")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Tells what the pool's environments take and give.
+Return the specification of the pool's environments.
 
 action_dtype: int32 for one discrete action in [0, num_actions), float32 for a vector of num_actions.
 frame_skip: emulator frames per step.
-behavior_shape: of one behavior; [] if the environment has none.
+behavior_shape: shape of one behavior; [] if the environment has no behavior.
 render_shape: [height, width, 3]; [] if the environment cannot be rendered.
-action_low, action_high: [num_actions], what the numbers of a vector are meant to lie between; [0] for discrete actions.
+action_low, action_high: [num_actions], bounds of the components of an action vector; [0] for discrete actions.
 )doc");
 
 REGISTER_OP("EnvReset")
@@ -90,12 +90,12 @@ REGISTER_OP("EnvReset")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Starts an episode in each of the slots. Everything random in an episode follows from its seed.
+Start an episode in each of the slots. All randomness in an episode is derived from its seed.
 
-slots: [K], different, in [0, S).
+slots: [K], distinct, in [0, S).
 seeds: [K].
 max_frames: [K], emulator frames after which the episode is cut off; 0 for the environment's own limit.
-normalizers: [K], numbers given to EnvSetNormalizer, for EnvNormalizedObservation; -1 for none. Or [0]: all -1.
+normalizers: [K], numbers set by EnvSetNormalizer, for EnvNormalizedObservation; -1 for no normalizer. Or [0]: all -1.
 )doc");
 
 REGISTER_OP("EnvSetNormalizer")
@@ -111,10 +111,10 @@ REGISTER_OP("EnvSetNormalizer")
       return c->WithRank(c->input(3), 1, &shape);
     })
     .Doc(R"doc(
-Makes a normalizer known under a number, for episodes that are reset from then on. Only for observations that are float.
+Register a normalizer under a number, for episodes reset afterward. Requires floating-point observations.
 
-number: 0 or more, and not in use for other values.
-mean, std: [n], for the n values of an observation; finite, and std above 0.
+number: 0 or more, and not registered with different values.
+mean, std: [n], for the n values of an observation; finite, with std > 0.
 )doc");
 
 REGISTER_OP("EnvDropNormalizers")
@@ -126,9 +126,9 @@ REGISTER_OP("EnvDropNormalizers")
       return c->WithRank(c->input(1), 1, &vector);
     })
     .Doc(R"doc(
-Forgets normalizers. Episodes that have begun with one keep it.
+Remove normalizers. Running episodes keep their normalizer.
 
-numbers: [M], each set before.
+numbers: [M], numbers of registered normalizers.
 )doc");
 
 REGISTER_OP("EnvRecordBehaviors")
@@ -142,10 +142,10 @@ REGISTER_OP("EnvRecordBehaviors")
       return c->WithRank(c->input(2), 0, &scalar);
     })
     .Doc(R"doc(
-Records the behavior of every episode, for EpisodeQueuePut; before the first EnvReset.
+Record the behavior of every episode, for EpisodeQueuePut. Must run before the first EnvReset.
 
-every: 0 for the behavior when the episode ends; else for a trajectory, one behavior after each `every` steps.
-samples: of a trajectory; those after the episode's end are the last state once more.
+every: 0 for the behavior at the end of the episode; otherwise a trajectory, one behavior after each `every` steps.
+samples: number of samples of a trajectory; samples after the episode's end repeat the last state.
 )doc");
 
 REGISTER_OP("EnvActions")
@@ -164,12 +164,12 @@ REGISTER_OP("EnvActions")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The actions that the networks' outputs stand for.
+Convert the networks' outputs to actions.
 
-outputs: [K, W]. Of discrete actions W is their number, and an action the index of the first maximum. Of vectors of A
-  numbers within bounds, W is A: low + (clip(x, -1, 1) + 1) / 2 * (high - low), or x itself without finite bounds; or W
-  is A * B for B >= 2 bins a number: low + b * (high - low) / (B - 1), b the index of the first maximum of its outputs.
-actions: int32 [K], or float32 [K, A], as EnvStep takes them. NaN where all outputs of a number are NaN.
+outputs: [K, W]. Discrete actions: W is num_actions, and the action is the index of the first maximum. Vectors of A
+  components, with W = A: low + (clip(x, -1, 1) + 1) / 2 * (high - low), or x itself without finite bounds; with
+  W = A * B, B >= 2 bins per component: low + b * (high - low) / (B - 1), b the index of the bins' first maximum.
+actions: int32 [K], or float32 [K, A], the input of EnvStep. NaN if all outputs of a component are NaN.
 )doc");
 
 REGISTER_OP("EnvStep")
@@ -188,13 +188,13 @@ REGISTER_OP("EnvStep")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Steps the environments of the slots.
+Step the environments of the slots.
 
-slots: [K], different, in [0, S), each reset and not done since.
-actions: int32 [K] in [0, num_actions), or float32 [K, num_actions]. A number that is not finite ends its slot's
-  episode, with reward 0 and a failure; a wrong index is an error.
-rewards: [K]. dones: [K], whether the episode ended with this step. truncations: [K], whether it ended by the cut-off
-  alone.
+slots: [K], distinct, in [0, S), each with a running episode.
+actions: int32 [K] in [0, num_actions), or float32 [K, num_actions]. A non-finite component ends its slot's episode with
+  reward 0 and a failure; an index out of range is an error.
+rewards: [K]. dones: [K], whether the episode ended with this step. truncations: [K], whether it was truncated but not
+  terminated.
 )doc");
 
 REGISTER_OP("EnvObservation")
@@ -206,10 +206,10 @@ REGISTER_OP("EnvObservation")
     .SetIsStateful()
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
-Observations of the slots' environments, written once, into this tensor.
+Return the observations of the slots' environments, written directly into the output tensor.
 
-slots: [K], different, in [0, S), each reset at least once.
-dtype, shape: of one observation, as EnvPoolSpec tells.
+slots: [K], distinct, in [0, S), each reset at least once.
+dtype, shape: those of one observation, from EnvPoolSpec.
 observations: [K, *shape].
 )doc");
 
@@ -221,12 +221,13 @@ REGISTER_OP("EnvNormalizedObservation")
     .SetIsStateful()
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
-Observations of the slots' environments as float32, each less the mean and divided by the standard deviation of the
-normalizer that its episode was reset with, within [-5, 5]; as they are without one. What is shown of an episode with a
-normalizer counts in its observation sums, which EpisodeQueuePut takes. Only for observations that are float.
+Return the observations of the slots' environments as float32, normalized by the mean and standard deviation of the
+episode's normalizer and clipped to [-5, 5], or unchanged for episodes without a normalizer. Each returned observation
+of an episode with a normalizer is added to its observation sums, for EpisodeQueuePut. Requires floating-point
+observations.
 
-slots: [K], different, in [0, S), each reset at least once.
-shape: of one observation, as EnvPoolSpec tells.
+slots: [K], distinct, in [0, S), each reset at least once.
+shape: shape of one observation, from EnvPoolSpec.
 observations: [K, *shape].
 )doc");
 
@@ -239,11 +240,11 @@ REGISTER_OP("EnvBehavior")
     .SetIsStateful()
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
-What characterizes the slots' environments as they are now, for novelty search: of Atari, the console's
-memory; of MuJoCo, x and y of the robot's torso, of what it moves, or of its fingertip; of a maze, those of the robot.
+Return the current behaviors of the slots' environments, for novelty search. Atari: the console's RAM. MuJoCo: x and y
+of the robot's torso, of the object that it moves, or of its fingertip. Hard maze: x and y of the robot.
 
-slots: [K], different, in [0, S), each reset at least once.
-dtype, shape: of one behavior, as EnvPoolSpec tells.
+slots: [K], distinct, in [0, S), each reset at least once.
+dtype, shape: those of one behavior, from EnvPoolSpec.
 behaviors: [K, *shape].
 )doc");
 
@@ -259,10 +260,10 @@ REGISTER_OP("EnvRender")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The slots' current screens: red, green, blue.
+Render the slots' current screens as RGB.
 
-slots: [K], different, in [0, S), each reset at least once.
-screens: [K, height, width, 3], as EnvPoolSpec's render_shape tells.
+slots: [K], distinct, in [0, S), each reset at least once.
+screens: [K, height, width, 3], with the render_shape of EnvPoolSpec.
 )doc");
 
 }  // namespace neuroevo::tf_ops

@@ -11,7 +11,7 @@ absl::StatusCode StatusCodeOf(Error::Kind kind) {
     case Error::Kind::kInvalidArgument:
       return absl::StatusCode::kInvalidArgument;
     case Error::Kind::kOutOfRange:
-      return absl::StatusCode::kInvalidArgument;  // TensorFlow takes kOutOfRange for the end of a data set
+      return absl::StatusCode::kInvalidArgument;  // TensorFlow interprets kOutOfRange as the end of a dataset
     case Error::Kind::kNotFound:
       return absl::StatusCode::kNotFound;
     case Error::Kind::kCancelled:

@@ -1,5 +1,4 @@
-// What every kernel needs: errors as statuses, resources, tensors as vectors, and the one way to run a core call that
-// ends later.
+// Helpers for kernels: errors as statuses, resources, tensors as vectors, and asynchronous core calls.
 #ifndef NEUROEVO_TF_KERNEL_UTIL_H_
 #define NEUROEVO_TF_KERNEL_UTIL_H_
 
@@ -18,12 +17,12 @@
 
 namespace neuroevo::tf_ops {
 
-// An Error's kind goes along as a payload, whose key and values neuroevo/rollout/tensorflow/ops.py knows: the kind's
-// number.
+// Convert an exception to a status. The kind of an Error is stored as a payload, which
+// neuroevo/rollout/tensorflow/ops.py reads: the key must match, and the value is the kind's number.
 absl::Status ToStatus(const std::exception_ptr& error);
 tensorflow::DataType ToTf(DType dtype);
 
-// A core object behind a resource handle; freed when Python drops the last handle.
+// Resource that owns a core object; freed when Python drops the last handle.
 template <class T>
 class Resource : public tensorflow::ResourceBase {
  public:
@@ -34,7 +33,7 @@ class Resource : public tensorflow::ResourceBase {
   T object;
 };
 
-// The object behind the handle that is this input of the op. what, name: of the object and of the input, in messages.
+// Return the object behind a handle. what, name: names of the object and of the op's input, for messages.
 template <class T>
 T& Lookup(tensorflow::OpKernelContext* ctx, const char* what, int index = 0, const char* name = "handle") {
   const tensorflow::TensorShape& shape = ctx->input(index).shape();
@@ -42,11 +41,11 @@ T& Lookup(tensorflow::OpKernelContext* ctx, const char* what, int index = 0, con
   tensorflow::core::RefCountPtr<Resource<T>> resource;
   absl::Status status = tensorflow::LookupResource(ctx, tensorflow::HandleFromInput(ctx, index), &resource);
   if (!status.ok()) ThrowInvalid("input '", name, "' is not a handle of ", what, ": ", std::string(status.message()));
-  // The input tensor holds a reference for as long as the kernel runs, also past the return of ComputeAsync.
+  // The input tensor holds a reference while the kernel runs, even after ComputeAsync returns.
   return resource->object;
 }
 
-// Makes the object, then its handle as output 0.
+// Create the object and set output 0 to its handle.
 template <class T, class Make>
 void MakeResource(tensorflow::OpKernelContext* ctx, Make make) {
   try {
@@ -62,10 +61,10 @@ void MakeResource(tensorflow::OpKernelContext* ctx, Make make) {
 
 const tensorflow::Tensor& Input(tensorflow::OpKernelContext* ctx, const char* name);
 
-// The tensor; throws unless its shape is [size], or [any] for size < 0.
+// Return the input tensor; throws unless its shape is [size], or [any] for size < 0.
 const tensorflow::Tensor& VectorInput(tensorflow::OpKernelContext* ctx, const char* name, int64_t size = -1);
 
-// Its values.
+// The same, as a vector of its values.
 template <class T, class Out = T>
 std::vector<Out> Values(tensorflow::OpKernelContext* ctx, const char* name, int64_t size = -1) {
   auto flat = VectorInput(ctx, name, size).flat<T>();
@@ -84,14 +83,14 @@ T Scalar(tensorflow::OpKernelContext* ctx, const char* name) {
   return tensor.scalar<T>()();
 }
 
-// Throws unless the tensor has this dtype and shape.
+// Return the input tensor; throws unless it has this dtype and shape.
 const tensorflow::Tensor& Checked(tensorflow::OpKernelContext* ctx, const char* name, tensorflow::DataType dtype,
                                   const tensorflow::TensorShape& shape);
 
-// Allocates output `index`; throws if there is no memory.
+// Allocate output `index`; throws if memory runs out.
 tensorflow::Tensor* Output(tensorflow::OpKernelContext* ctx, int index, const tensorflow::TensorShape& shape);
 
-// Sets output `index` to a copy of the values, as a vector of T.
+// Set output `index` to a copy of the values, as a vector of T.
 template <class T, class In>
 void SetVector(tensorflow::OpKernelContext* ctx, int index, const std::vector<In>& values) {
   tensorflow::Tensor* out = Output(ctx, index, {static_cast<int64_t>(values.size())});
@@ -104,7 +103,7 @@ void SetScalar(tensorflow::OpKernelContext* ctx, int index, T value) {
   Output(ctx, index, {})->template scalar<T>()() = value;
 }
 
-// Runs start(finish): a core call that either throws or later calls finish once. No TensorFlow thread waits.
+// Run start(finish): a core call that either throws or later calls finish once. No TensorFlow thread blocks.
 template <class Start>
 void RunAsync(tensorflow::OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneCallback done, Start start) {
   Done finish = [ctx, done](std::exception_ptr error) {
@@ -119,7 +118,7 @@ void RunAsync(tensorflow::OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneC
   }
 }
 
-// Runs body, turning an exception into the kernel's status.
+// Run body and translate an exception to the kernel's status.
 template <class Body>
 void RunSync(tensorflow::OpKernelContext* ctx, Body body) {
   try {

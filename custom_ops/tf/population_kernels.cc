@@ -1,5 +1,5 @@
-// Kernels of the population ops. All are on TensorFlow's CPU device: a population of the backend "cuda" copies what it
-// needs to the GPU by itself, on streams of its own.
+// Kernels of the population ops. All are on TensorFlow's CPU device: a population with the backend "cuda" copies its
+// data to the GPU itself, on its own streams.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -91,7 +91,7 @@ class PopulationAssignOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(rows.size());
       const int64_t stride = MaxDimension(population);
       const auto networks = Values<int32_t>(ctx, "networks", k);
-      if (k == 0) return;  // as most refills of a lane are, whose thetas may have any width then
+      if (k == 0) return;  // most refills assign no rows, and then the width of thetas is arbitrary
       const auto& thetas = Checked(ctx, "thetas", tensorflow::DT_FLOAT, {k, stride});
       population.Assign(rows, networks, thetas.flat<float>().data(), stride);
     });
@@ -130,7 +130,7 @@ class PopulationPerturbOp : public OpKernel {
   }
 };
 
-// The observations of k slots; throws unless they are what the networks take.
+// Return the observations of k slots; throws unless they match the networks' input.
 const Tensor& CheckedObservations(OpKernelContext* ctx, const Population& population, int64_t k) {
   const Network& network = population.networks().front();
   TensorShape shape({k});
@@ -171,7 +171,7 @@ class PopulationClearStatesOp : public OpKernel {
   }
 };
 
-// The slots of a forward op of k rows, which are an input of one of the two.
+// Return the slots of a forward op with k rows; only the op with kSlots has this input.
 template <bool kSlots>
 std::vector<int64_t> SlotsOf(OpKernelContext* ctx, int64_t k) {
   if constexpr (kSlots) return Values<int64_t>(ctx, "slots", k);

@@ -10,14 +10,14 @@ using tensorflow::shape_inference::ShapeHandle;
 
 namespace {
 
-// All inputs after the handle are vectors; there are no outputs.
+// Shape function of ops without outputs whose inputs after the handle are vectors.
 absl::Status VectorsIn(InferenceContext* c) {
   ShapeHandle vector;
   for (int i = 1; i < c->num_inputs(); ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
   return absl::OkStatus();
 }
 
-// Rows [K], observations [K, ...] and perhaps states [K] after the handle; outputs [K, A].
+// Shape function of forward ops: rows [K], observations [K, ...] and optionally states [K]; outputs [K, A].
 absl::Status ForwardShape(InferenceContext* c) {
   ShapeHandle rows, observations;
   tensorflow::shape_inference::DimensionHandle k;
@@ -31,7 +31,7 @@ absl::Status ForwardShape(InferenceContext* c) {
 
 }  // namespace
 
-// The networks are an input for the reason given at EnvPoolMake.
+// The networks are an input for the reason given in env_ops.cc.
 REGISTER_OP("PopulationMake")
     .Input("networks: string")
     .Attr("rows: int")
@@ -47,17 +47,17 @@ REGISTER_OP("PopulationMake")
       return tensorflow::shape_inference::ScalarShape(c);
     })
     .Doc(R"doc(
-Makes R rows of weights. Each row belongs to one of the networks, so that different architectures play in one call.
+Create R rows of weights. Each row belongs to one of the networks, so that one call can evaluate several architectures.
 
 networks: [at least 1], layer lists in text form; equal input and output sizes.
-rows: R. A row takes memory once it is written.
-backend: cpu, or reference (slow, written to be read, bit-equal).
-dtype: float, or int8: networks are evaluated in integers, and a row holds one byte a weight.
-float_rows: with int8, rows [0, float_rows) hold float weights too, which PopulationRead and PopulationPerturb need of
-  a source; -1: all rows do. With float it counts where there is a rank.
+rows: R. A row takes memory only after it is written.
+backend: cpu, or reference (slow and readable, bit-identical).
+dtype: float, or int8: networks are evaluated in integers, and a row holds one byte per weight.
+float_rows: with int8, rows [0, float_rows) also hold float weights, which PopulationRead and PopulationPerturb need
+  in a source row; -1: all rows. With float, used only if rank > 0.
 rank: with float, rows from float_rows on are members of this rank: they refer to one of the other rows, their center,
-  and only PopulationPerturb fills them. 0: there are none.
-handle: freed, with its rows, when the last copy of the handle is dropped.
+  and only PopulationPerturb fills them. 0: no such rows.
+handle: resource of the population, freed with its rows when the last copy of the handle is dropped.
 )doc");
 
 REGISTER_OP("PopulationDimensions")
@@ -78,9 +78,9 @@ REGISTER_OP("PopulationInit")
     .SetIsStateful()
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
-Fills rows with initial weights: noise(seed) * std / sqrt(fan_in), biases 0.
+Fill rows with initial weights: noise(seed) * std / sqrt(fan_in), biases 0.
 
-rows: [K], different, in [0, R).
+rows: [K], distinct, in [0, R).
 networks: [K], index of each row's network.
 seeds: [K].
 )doc");
@@ -98,11 +98,11 @@ REGISTER_OP("PopulationAssign")
       return c->WithRank(c->input(3), 2, &in);
     })
     .Doc(R"doc(
-Fills rows with given weights.
+Fill rows with given weights.
 
-rows: [K], different, in [0, R).
+rows: [K], distinct, in [0, R).
 networks: [K], index of each row's network.
-thetas: [K, max D]; of each the first D of its network are used. For K = 0, of any width.
+thetas: [K, max D]; the first D values of each row are used, with D of its network. If K = 0, the width is arbitrary.
 )doc");
 
 REGISTER_OP("PopulationRead")
@@ -116,7 +116,7 @@ REGISTER_OP("PopulationRead")
       c->set_output(0, c->Matrix(c->Dim(rows, 0), InferenceContext::kUnknownDim));
       return absl::OkStatus();
     })
-    .Doc("thetas: [K, max D], the weights of the rows; zeros after the D of a smaller network.");
+    .Doc("thetas: [K, max D], the weights of the rows, zero-padded for networks with a smaller D.");
 
 REGISTER_OP("PopulationPerturb")
     .Input("handle: resource")
@@ -128,12 +128,12 @@ REGISTER_OP("PopulationPerturb")
     .SetIsStateful()
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
-In list order: theta of dst = theta of src + scale * noise(seed). dst may equal src; later entries see earlier ones.
-Where all of dst are members, they become members of src, which must stay as it is as long as they are used.
+In list order: theta of dst = theta of src + scale * noise(seed). dst may equal src; later entries use the results of
+earlier ones. If all rows of dst are low-rank members, src becomes their center and must not change while they are used.
 
 dst, src: [K], in [0, R).
 seeds, scales: [K].
-spreads: [K], rows in [0, R) that multiply the scales weight by weight, which no entry writes; or -1.
+spreads: [K], rows in [0, R) of per-weight factors of the scales, not written by any entry; or -1.
 )doc");
 
 REGISTER_OP("PopulationSetReference")
@@ -146,7 +146,7 @@ REGISTER_OP("PopulationSetReference")
       return c->WithRankAtLeast(c->input(1), 2, &observations);
     })
     .Doc(R"doc(
-Sets what the vbn layers of all rows take their statistics of; once, before any row is prepared.
+Set the reference batch for the statistics of all vbn layers; once, before any row is prepared.
 
 observations: [B, ...], of the networks' input dtype and shape.
 )doc");
@@ -157,10 +157,10 @@ REGISTER_OP("PopulationPrepare")
     .SetIsStateful()
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
-Computes the statistics of the rows' vbn layers by running each row's network over the reference batch. Rows whose
+Compute the statistics of the rows' vbn layers by evaluating each row's network on the reference batch. Rows whose
 networks have vbn must be prepared after they are filled and before they are played.
 
-rows: [K], in [0, R), filled; may repeat. One that is prepared already or whose network has no vbn costs nothing.
+rows: [K], in [0, R), filled; may repeat. Rows already prepared and rows of networks without vbn cost nothing.
 )doc");
 
 REGISTER_OP("PopulationForward")
@@ -172,12 +172,12 @@ REGISTER_OP("PopulationForward")
     .SetIsStateful()
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
-Evaluates K networks in one call; no other row is touched, so a finished episode costs nothing.
+Evaluate K networks in one call; no other row is read, so a finished episode costs nothing.
 
 rows: [K], in [0, R); may repeat: slots that share a row share its weight reads.
 observations: [K, ...], of the networks' input dtype and shape.
-outputs: [K, A]; each depends on its row and observation alone, bit for bit. With int8, the sums of the last layer as
-  float numbers: different sums below 255 * 2^16 are different numbers.
+outputs: [K, A]; each depends only on its row and observation, bit for bit. With int8, the sums of the last layer as
+  floats: distinct sums below 255 * 2^16 remain distinct.
 )doc");
 
 REGISTER_OP("PopulationForwardSlots")
@@ -190,13 +190,13 @@ REGISTER_OP("PopulationForwardSlots")
     .SetIsStateful()
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
-As PopulationForward, for slots that go on playing. Recurrent networks go on from their slots' states and leave the next
-ones there. Of others a backend may compute only what has changed since the slot's last observation.
+Like PopulationForward, for the slots of running episodes. Recurrent networks read and update their slots' states. For
+other networks a backend may compute only the changes since the slot's last observation.
 
 rows: [K], in [0, R); may repeat.
 observations: [K, ...], of the networks' input dtype and shape.
-slots: [K], in [0, R), different; of recurrent networks with states that have been cleared.
-outputs: [K, A]; each depends on its row, observation and state alone, bit for bit.
+slots: [K], in [0, R), distinct; for recurrent networks, their states must have been cleared before the first use.
+outputs: [K, A]; each depends only on its row, observation and state, bit for bit.
 )doc");
 
 REGISTER_OP("PopulationClearStates")
@@ -205,7 +205,7 @@ REGISTER_OP("PopulationClearStates")
     .SetIsStateful()
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
-Makes states of recurrent networks zeros, as they are to be when an episode begins; others cost nothing.
+Set states of recurrent networks to zero, required at the start of an episode; no cost for other networks.
 
 states: [K], in [0, R).
 )doc");

@@ -77,7 +77,7 @@ class EpisodeQueueSubmitOp : public OpKernel {
     return VectorInput(ctx, name, size).flat<T>().data();
   }
 
-  // TensorFlow has them as int64, the core as uint64.
+  // Seeds are int64 in TensorFlow and uint64 in the core.
   static const uint64_t* Seeds(OpKernelContext* ctx, const char* name, int64_t size) {
     return reinterpret_cast<const uint64_t*>(Data<int64_t>(ctx, name, size));
   }
@@ -90,9 +90,9 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     RunAsync(ctx, done, [&](Done finish) {
       EpisodeQueue& queue = LookupQueue(ctx);
       const int64_t lane = Scalar<int64_t>(ctx, "lane");
-      CheckIndex("lane", lane, queue.lanes());  // before there is a callback, which may not throw
-      // A cancelled step (an error elsewhere in the graph, say) must not leave this op waiting for ever. The callback
-      // may still run when this op is over, so it keeps the queue by the handle.
+      CheckIndex("lane", lane, queue.lanes());  // checked here because the callback must not throw
+      // A cancelled step, for example after an error elsewhere in the graph, must not leave this op waiting forever.
+      // The callback may run after this op has finished, so it holds a reference to the queue.
       tensorflow::CancellationManager* cancellation = ctx->cancellation_manager();
       tensorflow::CancellationToken token = 0;
       if (cancellation != nullptr) {
@@ -104,7 +104,7 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
       }
       try {
         queue.Take(lane, [ctx, finish, cancellation, token](Refill refill) {
-          // Try: the callback may be what is running this, and then it must not wait for itself.
+          // Does not block: this may run inside the cancellation callback, which must not wait for itself.
           if (cancellation != nullptr) cancellation->TryDeregisterCallback(token);
           std::exception_ptr error = refill.failure;
           try {
@@ -143,7 +143,7 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     SetVector<int64_t>(ctx, 17, refill.perturb_spreads);
   }
 
-  // [A, W], W the length of the longest; zeros after a shorter one.
+  // Set an output [A, W], where W is the longest theta's length; shorter ones are zero-padded.
   static void SetThetas(OpKernelContext* ctx, int index, const std::vector<Theta>& thetas) {
     size_t width = 0;
     for (const Theta& theta : thetas) width = std::max(width, theta->size());

@@ -24,8 +24,8 @@ REGISTER_OP("EpisodeQueueMake")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Makes a queue that hands episodes to lanes. Lane l has slots [l * slots_per_lane, (l + 1) * slots_per_lane) and as many
-rows of the population, from first_row + l * slots_per_lane on.
+Create a queue that schedules episodes on lanes. Lane l has slots [l * slots_per_lane, (l + 1) * slots_per_lane) and as
+many rows of the population, starting at first_row + l * slots_per_lane.
 )doc");
 
 REGISTER_OP("EpisodeQueueSubmit")
@@ -49,20 +49,21 @@ REGISTER_OP("EpisodeQueueSubmit")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"doc(
-Appends E episodes of G genomes. custom_ops/rollout/submission.h lists what is checked.
+Append E episodes of G genomes. custom_ops/rollout/submission.h lists the checks.
 
 episode_ids: [E], 0 or more.
 episode_genomes: [E], index in [0, G).
-episode_seeds, episode_max_frames: [E], as EnvReset takes them.
-episode_normalizers: [E], numbers given to EnvSetNormalizer, or -1 for none.
-genome_ids: [G]; equal ids mean equal weights for the life of the queue.
+episode_seeds, episode_max_frames: [E], inputs of EnvReset.
+episode_normalizers: [E], numbers set by EnvSetNormalizer, or -1 for no normalizer.
+genome_ids: [G]; equal ids mean equal weights for the lifetime of the queue.
 genome_networks: [G].
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 genome_thetas: [G], index in [0, V) of the weights to start from instead, with source -1; or -1.
-chain_splits: [G + 1], ascending from 0 to M: the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales, chain_spreads.
-chain_seeds, chain_scales, chain_spreads: [M], as PopulationPerturb takes them; spreads are rows before first_row, or -1.
-thetas: [V, W], weights; W is max D, as PopulationAssign takes them.
-priority: episodes of a lower number are played first, those of the same number in the order in which they came.
+chain_splits: [G + 1], ascending from 0 to M: the mutations of genome g are [chain_splits[g], chain_splits[g + 1])
+  of chain_seeds, chain_scales, chain_spreads.
+chain_seeds, chain_scales, chain_spreads: [M], inputs of PopulationPerturb; spreads are rows before first_row, or -1.
+thetas: [V, W], weights with W = max D, the format of PopulationAssign.
+priority: lower numbers are played first, equal ones in order of submission.
 )doc");
 
 REGISTER_OP("EpisodeQueueTake")
@@ -94,12 +95,12 @@ REGISTER_OP("EpisodeQueueTake")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Gives the lane's free slots their next episodes. Waits, without a thread, while the lane has nothing to play.
+Assign the next episodes to the lane's free slots. Waits, without blocking a thread, while the lane has nothing to play.
 
-closed: the queue was closed: the lane must stop.
-live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
-slots, seeds, max_frames, normalizers: what to reset, as EnvReset takes it.
-assign_*, init_*, perturb_*: rows to fill first, in this order. assign_thetas: [A, max D], [0, 0] for none.
+closed: whether the queue is closed; then the lane must stop.
+live_slots, live_rows: [K], all live slots after this op, ascending, and their rows.
+slots, seeds, max_frames, normalizers: episodes to start, inputs of EnvReset.
+assign_*, init_*, perturb_*: rows to fill first, in this order. assign_thetas: [A, max D], [0, 0] if A = 0.
 )doc");
 
 REGISTER_OP("EpisodeQueuePut")
@@ -119,13 +120,12 @@ REGISTER_OP("EpisodeQueuePut")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Books one step: adds rewards, counts steps, records the results of the episodes that are done, together with what the
-env pool reports about them.
+Record one step: add rewards, count steps, and store the results of finished episodes with the env pool's reports.
 
-env_pool: the pool whose EnvStep made the step, of the queue's slots.
+env_pool: the pool whose EnvStep performed the step.
 slots, rewards, dones: [K], of that step.
-live_slots, live_rows: [K], what still plays.
-refill: whether EpisodeQueueTake has something to do.
+live_slots, live_rows: [K], the slots that are still live and their rows.
+refill: whether EpisodeQueueTake should run before the next step.
 )doc");
 
 REGISTER_OP("EpisodeQueueResults")
@@ -150,24 +150,24 @@ REGISTER_OP("EpisodeQueueResults")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The results since the last call, in the order in which the episodes ended.
+Return the results since the last call, in the order in which the episodes ended.
 
-count, milliseconds: waits until there are `count` results, the time is over or the queue is closed. It is the thread
-that waits, so a graph that runs lanes should not contain this op.
+count, milliseconds: wait until `count` results are available, the time has elapsed or the queue is closed. This blocks
+  the thread, so a graph that runs lanes should not contain this op.
 episode_ids, returns, steps: [E].
-failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
-retries: [E], how often an episode was played again, as its environment had failed by chance.
-observation_sums: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their
-  count, the sums of their n values, the sums of squares. 0 where an episode had no normalizer; [E, 0] if none had one.
-behaviors: [E, bytes], samples one after another, each of the behavior_dtype and shape that EnvPoolSpec tells. 0 where
-  an episode failed; [E, 0] if they are not recorded.
-total_steps: of all lanes since the queue was made, those of unfinished episodes included.
+failures: [E], reason why an episode was aborted, a non-finite action or a failed simulation; "" if it was not.
+retries: [E], number of times that an episode was replayed after a transient failure of its environment.
+observation_sums: [E, 1 + 2n], statistics of the observations of EnvNormalizedObservation before normalization:
+  count, sums of the n values, sums of squares. 0 for episodes without a normalizer; [E, 0] if no episode had one.
+behaviors: [E, bytes], concatenated samples with the behavior_dtype and behavior_shape of EnvPoolSpec. 0 for failed
+  episodes; [E, 0] if behaviors are not recorded.
+total_steps: steps of all lanes since the queue was created, including unfinished episodes.
 )doc");
 
 REGISTER_OP("EpisodeQueueClose")
     .Input("handle: resource")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
-    .Doc("Ends every lane at its next refill or waiting take; queued and running episodes are dropped.");
+    .Doc("End every lane at its next refill or waiting take; queued and running episodes are dropped.");
 
 }  // namespace neuroevo::tf_ops

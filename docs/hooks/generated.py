@@ -92,7 +92,7 @@ def _mujoco(task: str) -> type:
 
 def _presets(_: str) -> str:
     rows = [f"| {code(name)} | {escaped(sources.description(path))} |" for name, path in sources.presets().items()]
-    return "\n".join(["| preset | what it is |", "|---|---|", *rows])
+    return "\n".join(["| preset | description |", "|---|---|", *rows])
 
 
 def _preset_files(_: str) -> str:
@@ -105,7 +105,7 @@ def _preset_files(_: str) -> str:
 def _networks(_: str) -> str:
     made = {name: _first_line(make).removeprefix("Return ") for name, make in NETWORKS.items()}
     rows = [f"| {code(name)} | {escaped(what)} |" for name, what in made.items()]
-    return "\n".join(["| network | what it is |", "|---|---|", *rows])
+    return "\n".join(["| network | description |", "|---|---|", *rows])
 
 
 def _first_line(thing: object) -> str:
@@ -113,7 +113,7 @@ def _first_line(thing: object) -> str:
 
 
 def _algorithms(_: str) -> str:
-    """What each is, its paper, what an update by a thousand members costs at four million weights, what it did here."""
+    """Return a row per algorithm: summary, paper, population, cost of an update (1,000 members, 4M weights)."""
     measured = json.loads((_RESULTS / "updates.json").read_text(encoding="utf-8"))["updates"]
     rows = []
     for name, kind in ALGORITHMS.items():
@@ -123,11 +123,11 @@ def _algorithms(_: str) -> str:
         )
         population = "4 + 3 ln D" if kind.population is None else f"{kind.population:,}"
         page = f"{_page(name)}.md"
-        figure = "What it did here" in (_ROOT / "docs" / "algorithms" / page).read_text(encoding="utf-8")
-        here = f"[figure]({page}#what-it-did-here)" if figure else ""
-        cells = f"[{name}]({page})", summary(kind), _paper(kind), population, of_es, memory, here
+        text = (_ROOT / "docs" / "algorithms" / page).read_text(encoding="utf-8")
+        results = f"[results]({page}#results)" if "\n## Results\n" in text else ""
+        cells = f"[{name}]({page})", summary(kind), _paper(kind), population, of_es, memory, results
         rows.append(f"| {' | '.join(cells)} |")
-    head = "| algorithm | what it is | paper | population by default | update, of es's | memory, MB | here |"
+    head = "| algorithm | description | paper | default population | update, relative to es | memory, MB | results |"
     return "\n".join([head, "|---|---|---|---|---|---|---|", *rows])
 
 
@@ -146,7 +146,7 @@ def _page(algorithm: str) -> str:
 
 def _layers(_: str) -> str:
     rows = [f"| {code(kind)} | {code(form.removesuffix(' alone'))} |" for kind, form in forms().items()]
-    return "\n".join(["| layer | how it is written |", "|---|---|", *rows])
+    return "\n".join(["| layer | syntax |", "|---|---|", *rows])
 
 
 def _commands(_: str) -> str:

@@ -1,1 +1,1 @@
-"""Speed, measured: against the limits of this machine and against peers, in one run."""
+"""Benchmarks of throughput against the limits of this machine and against other libraries."""

@@ -1,12 +1,12 @@
-"""`make bench`: this machine's limits, peers and neuroevo in one run, in turns; medians and ratios of the rounds.
+"""`make bench`: measure this machine's limits, peers and neuroevo in turns; report medians and ratios over rounds.
 
     python -m experiments.benchmarks [--only SECTION] [--task TASK] [--game GAME] [--envs N] [--seconds S]
         [--rounds N] [--threads T] [--json FILE]
 
 Sections: limits, emulator, env, vector, mujoco, forward, rollout, recurrent, low_rank, updates, changes, layout,
 engines, generation, memory, cluster, sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium,
-PyTorch) live in build/peers, which `make bench` makes; evosax is in the package's own extra `compare`. Close other
-programs: what they take is taken from some rounds and not from others.
+PyTorch) are installed in build/peers by `make bench`; evosax is part of the package's extra `compare`. Close other
+programs, because they distort individual rounds.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def bench(
     ] = None,
     envs: Annotated[int | None, typer.Option(min=1, help="Environments [default: env 16, vector 64].")] = None,
     seconds: Annotated[float, typer.Option(min=0.2, callback=finite, help="Wall time of each measurement.")] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds of measurements.")] = 5,
     threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = usable_cores(),
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write all numbers.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="File for all numbers.")] = None,
 ) -> None:
-    """Measure neuroevo beside peers and limits."""
+    """Measure neuroevo, peers and the machine's limits."""
     names = only or list(SECTIONS)
     for name in names:
         if name not in SECTIONS:
@@ -72,7 +72,7 @@ def bench(
 
 
 def _machine() -> dict[str, object]:
-    """What the numbers depend on."""
+    """Return properties of this machine and the software that affect the numbers."""
     models = [
         line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
     ]

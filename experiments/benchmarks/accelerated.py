@@ -1,4 +1,4 @@
-"""Lanes on the accelerator beside a bare loop of Brax's step, and beside evosax, which never ends episodes early."""
+"""Lanes on the accelerator compared with a bare loop of Brax's step and with evosax, which ends no episode early."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rich.table import Table
 from experiments.benchmarks.programs import in_turns, median_ratio
 
 _TASK, _STEPS = "hopper", 500
-_RAW = ("hopper", "ant", "inverted_pendulum")  # whose lanes are held against bare loops
-_WIDTH = 64  # simulators side by side
+_RAW = ("hopper", "ant", "inverted_pendulum")  # tasks on which lanes are compared with bare loops
+_WIDTH = 64  # number of parallel simulators
 _POPULATION = 1024
 _SIGMA = 0.05
-_GENERATIONS = 15  # of the strategy whose center has learned to stand
+_GENERATIONS = 15  # of training, after which the center can stand
 
 
 def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Brax's robots on MJX. Raw: steps/s of our lanes, with resets and new networks as episodes end, against bare loops
-    of Brax's step, without and with networks, which never reset; and of the C++ lanes with Brax's models. Useful
-    steps/s: one population of Hoppers, an episode of each genome, by our lanes and by evosax."""
+    """Measure Brax's robots on MJX. Raw: steps/s of our lanes, with resets and new networks as episodes end, against
+    bare loops of Brax's step, without and with networks, which never reset; and of the C++ lanes with Brax's models.
+    Useful steps/s: one population of Hoppers, one episode per genome, in our lanes and with evosax."""
     from neuroevo.accelerated.start import start_jax
 
-    start_jax(threads)  # before anything of Brax is imported
+    start_jax(threads)  # before Brax is imported
     from experiments.peers import rates
     from experiments.peers.same_network import network_of
     from experiments.peers.same_population import SamePopulation
@@ -54,7 +54,7 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
         ours, bare, networks, native = raw.values()
         table.add_row(task, *_cells(ours, bare), *_cells(ours, networks)[1:], f"{np.median(native):,.0f}")
     Console(width=120, highlight=False).print(table)
-    columns = "population", "mean steps", "ours, /s", "theirs, /s", "ratio", "useful share, ours and theirs"
+    columns = "population", "mean steps", "neuroevo, /s", "evosax, /s", "ratio", "useful share, neuroevo and evosax"
     table = Table(*columns, title=f"{_TASK}, {threads} devices, {_WIDTH} lanes")
     both = SamePopulation(experiment, _WIDTH)
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def _experiment(devices: int) -> Any:
 
 
 def _trained(folder: Path) -> Any:
-    """The center of a strategy that was trained on our C++ lanes with Brax's model, which carries over."""
+    """Return the center of a strategy that was trained on our C++ lanes with Brax's model and transfers to Brax."""
     from experiments.peers import native
     from neuroevo.analysis.run import train
 

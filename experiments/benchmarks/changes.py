@@ -1,4 +1,4 @@
-"""The section `changes` of `make bench`: what it saves that networks compute what has changed on a slot's screen."""
+"""Section `changes` of `make bench`: the speedup from recomputing only the changed parts of a slot's screen."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _console = Console(width=120, highlight=False)
 
 
 def changes(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Microseconds that LargeModel takes for consecutive screens of random play, every one as if it were the first.
+    """Measure LargeModel's microseconds per screen of random play, with every screen computed in full.
 
-    Beside it the same for slots whose last screen is known. The network alone, one for each thread.
+    It is compared with incremental computation from each slot's last screen. Only networks run, one per thread.
     """
-    columns = [f"{dtype} {what}" for dtype in _DTYPES for what in ("anew", "changes", "ratio")]
+    columns = [f"{dtype} {what}" for dtype in _DTYPES for what in ("full", "changes", "ratio")]
     table = Table("game", *columns, title="LargeModel, us a step")
     results: dict[str, Any] = {}
     for game in GAMES:
@@ -31,7 +31,7 @@ def changes(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
             common = {"game": game, "network": "large_model", "threads": threads, "dtype": dtype}
             with ExitStack() as stack:
                 programs = {
-                    "anew": stack.enter_context(ours("network", **common, slots=False)),
+                    "full": stack.enter_context(ours("network", **common, slots=False)),
                     "changes": stack.enter_context(ours("network", **common)),
                 }
                 found = in_turns(
@@ -39,7 +39,7 @@ def changes(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
                     rounds,
                 )
             row |= {f"{dtype} {name}": statistics.median(values) for name, values in found.items()}
-            row[f"{dtype} ratio"] = median_ratio(found["changes"], found["anew"])
+            row[f"{dtype} ratio"] = median_ratio(found["changes"], found["full"])
             row[f"{dtype} rounds"] = found
         results[game] = row
         table.add_row(game, *(f"{row[name]:.2f}" if name.endswith("ratio") else f"{row[name]:.0f}" for name in columns))

@@ -1,4 +1,4 @@
-"""What playing on many machines costs: machines that Ray simulates on this one, and the driver's processor time."""
+"""Overhead of distributed evaluation, with machines simulated by Ray on this one, and the driver's processor time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from neuroevo.networks.network import Network
 _SLEEPING = "gymnasium:experiments.benchmarks.sleeping:Sleeping-v0"
 _NETWORK = Network(name="mlp", hidden=(16,))
 _LAYOUTS = ((2, 4), (8, 2))  # machines, slots of each
-_EPISODES = 20  # a slot
+_EPISODES = 20  # episodes per slot
 _SCALE = float(np.float32(0.02))
-_GENOMES, _PARENTS, _DEPTH = 1000, 20, 200  # of the generation whose cost on the driver is measured
+_GENOMES, _PARENTS, _DEPTH = 1000, 20, 200  # sizes of the generation whose cost on the driver is measured
 _console = Console(width=120, highlight=False)
 
 
 def cluster(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Batches of episodes that sleep on simulated machines, beside one process of as many slots; the driver's cost."""
+    """Measure batches of sleeping episodes on simulated machines and in one process of as many slots; driver's cost."""
     found: dict[str, Any] = {"sleeping": {}}
     title = f"{_EPISODES} episodes a slot, of {SHORTEST} to {LONGEST} steps of {1000 * STEP_SECONDS:g} ms, s"
     table = Table("machines x slots", "cluster", "one process", "ratio", "ideal", title=title)
@@ -58,7 +58,7 @@ def cluster(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def _in_a_process(measure: Callable[..., Any], *arguments: Any) -> Any:
-    """What measure() returns in a process of its own: threads and Ray are for one evaluator in each process."""
+    """Return the result of measure() in a separate process: threads and Ray serve one evaluator per process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(measure, *arguments).result()
 
@@ -86,7 +86,7 @@ def _sleeping(machines: int, slots: int, rounds: int) -> dict[str, Any]:
 
 
 def _driver(rounds: int) -> dict[str, float]:
-    """Processor time of a generation, and, in turns, of calls at the same rate whose actors do nothing."""
+    """Return the processor time of a generation and of calls to idle actors at the same rate, measured in turns."""
     from neuroevo.cluster.table import table_of
 
     rng = np.random.default_rng(0)
@@ -104,7 +104,7 @@ def _driver(rounds: int) -> dict[str, float]:
 
     milliseconds, calls, empty = [], [], []
     with _on_machines(2, 16, "HardMaze-v0", {}, threads=1) as evaluator:
-        evaluator.evaluate(generation())  # makes the parents' weights
+        evaluator.evaluate(generation())  # decodes the parents' weights
         call_idle_actors = _idle_actors(2)
         for _ in range(rounds):
             episodes, before = generation(), evaluator.calls
@@ -123,7 +123,7 @@ def _driver(rounds: int) -> dict[str, float]:
 
 
 def _idle_actors(number: int) -> Callable[[int, float], None]:
-    """Starts actors; returns what calls them, one call each at a time, so many times in so many seconds."""
+    """Start actors; return a function that calls them a number of times in a number of seconds, one call per actor."""
     import ray
 
     actors = [ray.remote(num_cpus=0)(_Idle).remote() for _ in range(number)]
@@ -151,7 +151,7 @@ class _Idle:
 def _on_machines(
     machines: int, slots: int, env: str, options: dict[str, object], threads: int | None = None
 ) -> Iterator[Any]:
-    """An evaluator on as many simulated machines; the head of their cluster does not play."""
+    """Provide an evaluator on a number of simulated machines; the cluster's head does not play."""
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     from ray.cluster_utils import Cluster as SimulatedCluster
 

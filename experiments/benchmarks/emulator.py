@@ -1,8 +1,8 @@
-"""The section `emulator` of `make bench`, and its two sides, as processes that measure when they are asked.
+"""Section `emulator` of `make bench`, and the measured programs as processes that measure on request.
 
     python -m experiments.benchmarks.emulator {wheel,neuroevo,ale} GAME
 
-Asked for a number of seconds (see programs.Program), they answer {"frames_per_s": frames per second of processor time}.
+For a number of seconds (see programs.Program) they return {"frames_per_s": frames per second of processor time}.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _console = Console(width=120, highlight=False)
 
 
 def emulator(seconds: float, rounds: int, threads: int) -> dict[str, Any]:  # noqa: ARG001
-    """Frames of one core per second of its time, four a step, random actions, on 16 games.
+    """Measure emulator frames per second of processor time on one core, four per step, random actions, on 16 games.
 
     neuroevo and ale: environments on one thread with our chips and with ALE's, compiled alike, observation [84, 84, 4]
     made. wheel: the emulator of the ale-py wheel alone, which makes no observation.
@@ -62,7 +62,7 @@ def emulator(seconds: float, rounds: int, threads: int) -> dict[str, Any]:  # no
 
 
 def _wheel(game: str) -> Callable[[], int]:
-    """A function that plays a few steps in the wheel's emulator and returns how many frames."""
+    """Return a function that plays a few steps in the wheel's emulator and returns the number of frames."""
     from ale_py import ALEInterface, LoggerMode, roms
 
     ALEInterface.setLoggerMode(LoggerMode.Error)
@@ -84,7 +84,7 @@ def _wheel(game: str) -> Callable[[], int]:
 
 
 def _ours(game: str, chips: str) -> Callable[[], int]:
-    """A function that steps environments on one thread and returns how many frames."""
+    """Return a function that steps environments on one thread and returns the number of frames."""
     from neuroevo.envs.vector import make_vec
 
     env = make_vec(game, _SLOTS, num_threads=1, emulator=chips)

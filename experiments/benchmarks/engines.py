@@ -1,4 +1,4 @@
-"""The native core's lanes beside TensorFlow graphs."""
+"""Section `engines` of `make bench`: the native core's lanes compared with TensorFlow graphs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PLAYED = {"frostbite": "large_model", "pong": "model", "HalfCheetah-v5": "mlp",
 
 
 def engines(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Steps/s of rollouts by the native core's lanes against TensorFlow graphs, and what their processes hold.
+    """Measure steps/s of rollouts with the native core's lanes and with TensorFlow graphs, and their memory.
 
-    outside: processor time a step outside environments and networks; "?" where other programs took part of the cores.
+    outside: processor time per step outside environments and networks; "?" if other programs used the cores.
     """
     results: dict[str, Any] = {}
     table = Table("environment", "network", "native steps/s", "ratio", "outside us", "MB", title="native / tensorflow")

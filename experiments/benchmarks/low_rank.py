@@ -1,4 +1,4 @@
-"""The section `low_rank`: members of one center, as low_rank_es plays them."""
+"""Section `low_rank` of `make bench`: members of one center, as in low_rank_es."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _console = Console(width=120, highlight=False)
 
 
 def low_rank(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """LargeModel on Frostbite, 64 members of one center at once.
+    """Measure LargeModel on Frostbite with 64 concurrent members of one center.
 
-    Beside it one network in all slots, environments alone, and PyTorch and JAX with EnvPool, in the same rounds; with
-    ALE's chips, too, which take twice as long.
+    Compared in the same rounds with one network in all slots, environments alone, and PyTorch and JAX with EnvPool;
+    also with ALE's chips, which take twice as long.
     """
     slots = max(1, _IN_FLIGHT // threads)
     peers = [(library, way) for library, ways in PEER_WAYS.items() for way in ways]

@@ -1,4 +1,4 @@
-"""The section `mujoco` of `make bench`."""
+"""Section `mujoco` of `make bench`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.table import Table
 from experiments.benchmarks.programs import in_turns, median_ratio, native_program, ours, peer
 from neuroevo.envs.mujoco import TASKS, model_path
 
-# How many steps are played again and again: about a tenth of a second's, in whole iterations of replay.py.
+# Number of steps that are repeated: about a tenth of a second of play, in whole iterations of replay.py.
 STEPS = {
     "HalfCheetah": 500,
     "Ant": 100,
@@ -35,11 +35,11 @@ _console = Console(width=140, highlight=False)
 
 
 def mujoco(seconds: float, rounds: int, threads: int, tasks: Sequence[str] = tuple(STEPS)) -> dict[str, Any]:
-    """Steps/s of MuJoCo's tasks, random actions: 16 environments through the ops, against bare MuJoCo and peers.
+    """Measure steps/s of MuJoCo's tasks, random actions: 16 environments through the ops, bare MuJoCo, and peers.
 
     "bare" is mj_step (with mj_rnePostConstraint where the task needs it) of the same library on as many threads,
-    replaying the same actions and resets; "pool" is our pool without TensorFlow, on them too. Both end in the states of
-    the ops.
+    replaying the same actions and resets; "pool" is our pool without TensorFlow, likewise. Both end in the
+    same states as the ops.
     """
     results: dict[str, Any] = {}
     columns = "task", "ops", "bare", "ops / bare", "pool / bare", "EnvPool", "EnvPool async", "AsyncVectorEnv"
@@ -54,7 +54,7 @@ def mujoco(seconds: float, rounds: int, threads: int, tasks: Sequence[str] = tup
         cells = [f"{row['ours']:,.0f}", f"{row['bare']:,.0f}", of_bare, f"{row['pool_of_bare']:.3f}"]
         table.add_row(task, *cells, *(f"{row[name]:,.0f} ({row[f'ratio_{name}']:.2f} x)" for name in PEERS))
     _console.print(table)
-    _console.print("in brackets: the lowest and the highest ratio of a round; of the peers, the ops' rate to theirs")
+    _console.print("in brackets: the lowest and the highest ratio of a round; for peers, the ops relative to them")
     return results
 
 
@@ -64,7 +64,7 @@ def _spread(ours: Sequence[float], theirs: Sequence[float]) -> str:
 
 
 def _rates(task: str, steps: int, seconds: float, rounds: int, threads: int) -> dict[str, list[float]]:
-    """Steps/s in every round, of the ops, of bare MuJoCo and the pool, and of the peers."""
+    """Return steps/s in each round of the ops, of bare MuJoCo and the pool, and of the peers."""
     slots = max(1, _SLOTS // threads)
     with ExitStack() as stack:
         file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "actions"

@@ -1,11 +1,11 @@
-"""Our side of a comparison, as a process that measures when it is asked (see programs.Program).
+"""neuroevo's measurements as a process that measures on request (see programs.Program).
 
     python -m experiments.benchmarks.ours {env,replay,rollout,network,generations,memory,update} '{"option": ...}'
 
-Answers to a number of seconds: env and rollout what `neuroevo bench` prints; replay as replay.py says; network
-{"network_us": ...}, the time that a thread takes to evaluate one network, with all of them at it, each with a row of
-its own as in a rollout; generations the rate of a GA's generations; memory and update, whatever the seconds, what a
-process holds, and what an update of evolution strategies takes.
+For a number of seconds it returns: env and rollout, the output of `neuroevo bench`; replay, see replay.py; network,
+{"network_us": ...}, a thread's time to evaluate one network while all threads do, each slot with a different row as in
+a rollout; generations, the rate of a GA's generations; memory and update ignore the seconds and return the memory of a
+process, and the cost of an algorithm's update.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def env(**options: Any) -> Callable[[float], dict[str, Any]]:
-    """Steps environments through the TensorFlow ops; options as benchmarks.env_rate.env takes them."""
+    """Step environments through the TensorFlow ops; see benchmarks.env_rate.env for the options."""
     load_tensorflow()
     from neuroevo.benchmarks import env_rate
 
@@ -45,7 +45,7 @@ def env(**options: Any) -> Callable[[float], dict[str, Any]]:
 
 
 def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
-    """Plays recorded actions through the TensorFlow ops; options as those of replay.replay."""
+    """Play recorded actions through the TensorFlow ops; see replay.replay for the options."""
     load_tensorflow()
     from experiments.benchmarks import replay
 
@@ -55,12 +55,12 @@ def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
 
 
 def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:
-    """Plays random genomes, a different one for every episode; options as benchmarks.rates.rollout takes them."""
+    """Play random genomes, a different one per episode; see benchmarks.rates.rollout for the options."""
     return lambda seconds: rates.rollout(seconds=seconds, **options)
 
 
 def generations(threads: int) -> Callable[[float], dict[str, Any]]:
-    """Goes on with a GA run for two generations, until the last of their tests is over, whatever the seconds."""
+    """Continue a GA run for two generations, including their test episodes; the seconds are ignored."""
     from neuroevo.config.load import load_config
     from neuroevo.sessions.evaluators import make_evaluator
     from neuroevo.training.loop import train
@@ -90,7 +90,7 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
 
 
 def memory(population: int) -> Callable[[float], dict[str, Any]]:
-    """What a process holds after two generations of a GA with this number of genomes, playing a step each."""
+    """Measure the memory after two generations of a GA with this number of genomes, which play one step each."""
     from neuroevo.config.load import load_config
     from neuroevo.sessions.evaluators import make_evaluator
     from neuroevo.training.loop import train
@@ -110,14 +110,14 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
 
 
 def update(algorithm: str, population: int, threads: int) -> Callable[[float], dict[str, Any]]:
-    """An algorithm's second update of LargeModel: its seconds, and by how much the process has grown."""
+    """Measure an algorithm's second update of LargeModel: its seconds, and the growth of the process."""
     from neuroevo.algorithms.base import EvaluatedPopulation
     from neuroevo.algorithms.registry import ALGORITHMS
     from neuroevo.native import library
     from neuroevo.native.weights import NativeWeights
 
     library.set_threads(threads)
-    found = ALGORITHMS[algorithm](population=population)  # whose first state lacks moments and standard deviations
+    found = ALGORITHMS[algorithm](population=population)  # the first state lacks moments and standard deviations
     weights = NativeWeights([_text("large_model", 18)])
     fitness, before = np.random.default_rng(0).standard_normal(population), rates.resident_mb()
     state = found.init(0)
@@ -143,9 +143,9 @@ def _text(network: str, actions: int) -> str:
 
 
 def network(game: str, network: str, threads: int, dtype: str, slots: bool = True) -> Callable[[float], dict[str, Any]]:
-    """Evaluates networks on the observations of consecutive steps of random play, and nothing else.
+    """Evaluate networks on the observations of consecutive steps of random play, without environments.
 
-    slots: Whether they are told to be those of a slot that goes on playing, as a rollout does.
+    slots: Whether to pass slots, so that networks can reuse a slot's last screen, as in a rollout.
     """
     from neuroevo.envs import registry
     from neuroevo.native import library
@@ -154,7 +154,7 @@ def network(game: str, network: str, threads: int, dtype: str, slots: bool = Tru
 
     observations = observations_of(game, 64, slots=1, apart=1)
     actions = EnvPool(registry.resolve(game), 1).num_actions
-    library.set_threads(threads)  # those of this process are the only ones: each does its own work
+    library.set_threads(threads)  # each thread of this process runs its own measurement
     population = Population([_text(network, actions)], threads, dtype=dtype)
     population.init(range(threads), [0] * threads, range(threads))
     population.clear_states(range(threads))
@@ -184,7 +184,7 @@ def network(game: str, network: str, threads: int, dtype: str, slots: bool = Tru
 
 
 def observations_of(game: str, count: int, slots: int = 8, apart: int = 10) -> np.ndarray:
-    """uint8 [count, 84, 84, 4] of random play in some slots, that many steps apart."""
+    """Return observations of random play in some slots, `apart` steps apart, uint8 [count, 84, 84, 4]."""
     from neuroevo.envs import registry
     from neuroevo.native.env_pool import EnvPool
 

@@ -1,4 +1,4 @@
-"""Programs that are measured in turns: our own, peers in a virtual environment of their own, and native ones."""
+"""Programs that are measured in turns: neuroevo's, peers in a separate virtual environment, and native programs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Row = dict[str, Any]
 
 
 class Program:
-    """A process that has made all it needs and measures when it is asked; it waits meanwhile."""
+    """Initialized process that waits and measures on request."""
 
     def __init__(self, command: Sequence[str]):
         self._command = [str(word) for word in command]
         self._process = subprocess.Popen(
             self._command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        while (line := self._line()) != "ready\n":  # EnvPool, for one, may print before
+        while (line := self._line()) != "ready\n":  # libraries such as EnvPool may print first
             print(line, end="", file=sys.stderr)
 
     def measure(self, seconds: float) -> Row:
-        """What the program measures in this number of seconds. RuntimeError: it has ended."""
+        """Return the program's measurement of this number of seconds. Raise RuntimeError if it has ended."""
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
         return json.loads(self._line())
@@ -47,7 +47,7 @@ class Program:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends it by the end of its input, so that it can end processes of its own; kills it if it does not."""
+        """Close the program's input, so that it can end its own processes; kill the program if it does not end."""
         self._process.stdin.close()
         try:
             self._process.wait(_END_SECONDS)
@@ -58,29 +58,29 @@ class Program:
 
 
 def ours(what: str, **options: Any) -> Program:
-    """One of the measurements of experiments.benchmarks.ours."""
+    """Start a measurement of experiments.benchmarks.ours."""
     return Program([sys.executable, "-m", "experiments.benchmarks.ours", what, json.dumps(options)])
 
 
 def peer(script: str, *arguments: object) -> Program:
-    """A program of experiments/benchmarks/peers, run by the peers' Python."""
+    """Start a program of experiments/benchmarks/peers with the peers' Python."""
     return Program([PEERS_PYTHON, PEERS / script, *map(str, arguments)])
 
 
 def native(name: str, *arguments: object) -> Row:
-    """The JSON that a native benchmark prints."""
+    """Run a native benchmark and return the JSON that it prints."""
     command = [_native_path(name), *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.strip().splitlines()[-1])
 
 
 def native_program(name: str, *arguments: object) -> Program:
-    """A native benchmark that measures when it is asked."""
+    """Start a native benchmark that measures on request."""
     return Program([_native_path(name), *arguments])
 
 
 def _native_path(name: str) -> Path:
-    """RuntimeError: it is not built."""
+    """Return the path of a native program. Raise RuntimeError if it is not built."""
     path = next((path for path in (NATIVE / "bench" / name, NATIVE / name) if path.is_file()), None)
     if path is None:
         raise RuntimeError(f"the native program {name} is not built: `make bench` builds it")
@@ -88,7 +88,7 @@ def _native_path(name: str) -> Path:
 
 
 def in_turns(measurements: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Every measurement once a round, in order."""
+    """Take each measurement once per round, in order."""
     found: dict[str, list[float]] = {name: [] for name in measurements}
     for _ in range(rounds):
         for name, measure in measurements.items():
@@ -97,5 +97,5 @@ def in_turns(measurements: Mapping[str, Callable[[], float]], rounds: int) -> di
 
 
 def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the ratios, round by round."""
+    """Return the median over rounds of the ratios."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))

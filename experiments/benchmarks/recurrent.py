@@ -1,4 +1,4 @@
-"""LargeModel with a recurrent cell beside the same in PyTorch: the forward pass alone, and whole rollouts."""
+"""LargeModel with an LSTM in neuroevo and in PyTorch: the forward pass alone, and whole rollouts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from experiments.benchmarks.programs import in_turns, median_ratio, ours, peer
 
 TORCH_WAYS = ("grouped", "unfold", "threads")
 _NETWORK = "experiments.examples.networks:large_model_lstm"
-_NETWORKS = 16  # that torch evaluates for each thread
+_NETWORKS = 16  # networks that torch evaluates per thread
 _console = Console(width=120, highlight=False)
 
 
 def recurrent(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """LargeModel with an LSTM of 256 units on Frostbite, a different network in every slot, against torch + EnvPool.
+    """Measure LargeModel with an LSTM of 256 units on Frostbite, a different network per slot, and torch + EnvPool.
 
-    A network's time is that of a step and thread, while all threads evaluate networks.
+    A network's time is per step and thread, while all threads evaluate networks.
     """
     common = {"game": "frostbite", "network": _NETWORK, "threads": threads, "dtype": "float32"}
     with ExitStack() as stack:

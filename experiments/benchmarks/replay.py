@@ -14,20 +14,19 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.rollout.tensorflow.ops import load_ops
 
-_STEPS_PER_ITERATION = 20  # of the graph's loop, whose own ops take as long as those of a step
+_STEPS_PER_ITERATION = 20  # per iteration of the graph's loop, whose own ops take as long as a step
 
 
 def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float], dict[str, Any]]:
-    """Plays the actions in a file of mujoco_bench again and again: a lane for each thread, each a graph loop.
+    """Play the actions in a file of mujoco_bench repeatedly, in one lane per thread, each a graph loop.
 
-    Seeds are those of mujoco_bench.cc. Counted is what a lane has played from the first step to the last while all
-    lanes were playing.
+    Seeds are those of mujoco_bench.cc. Only steps played while all lanes were playing count.
 
     Args:
         name: The environment's name.
         actions: Path of a file with float32 [steps, threads * slots, num_actions]; steps is a multiple of 20.
-        slots: Slots of each lane.
-        threads: Worker threads, one for each lane.
+        slots: Number of slots per lane.
+        threads: Number of worker threads, one per lane.
 
     Returns:
         A function of seconds that gives steps_per_s and last_observations as mujoco_bench.cc does.
@@ -42,10 +41,10 @@ def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float
             raise ValueError(f"there are {len(table)} steps, expected a multiple of {_STEPS_PER_ITERATION}")
         lanes = [tf.constant(lane) for lane in np.array_split(np.arange(threads * slots), threads)]
         tables = [tf.constant(part) for part in np.array_split(table, threads, axis=1)]
-        end = tf.Variable(0.0, dtype=tf.float64)  # of tf.timestamp()
+        end = tf.Variable(0.0, dtype=tf.float64)  # in the time of tf.timestamp()
     dtype, shape = spec.observation_dtype.numpy().decode(), spec.observation_shape.numpy().tolist()
     run = _replaying(dtype, shape)
-    run(pool, lanes[0], tables[0], end)  # which makes the graph
+    run(pool, lanes[0], tables[0], end)  # traces the graph
 
     def measure(seconds: float) -> dict[str, Any]:
         end.assign(time.time() + seconds)
@@ -61,16 +60,17 @@ def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float
 
 
 def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.PolymorphicFunction:
-    """A graph that plays a table of actions, [steps, K, num_actions], in the slots [K] until the clock says `end`.
+    """Return a graph that plays a table of actions, [steps, K, num_actions], in the slots [K] until the time `end`.
 
-    It does so twice at least, and returns how often without the last time, which went on past the end, and the time.
+    It plays the table at least twice, and returns the number of repetitions without the last one, which continued past
+    the end, and their time.
     """
     native = load_ops()
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, table: tf.Tensor, end: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:
         def restart(starts: tf.Tensor) -> tf.Operation:
-            """starts: [R, 3], the slots, seeds and cut-offs of the episodes."""
+            """Start episodes with the slots, seeds and step limits `starts`, [R, 3]."""
             none = tf.zeros([0], tf.int64)
             return native.env_reset(pool, *tf.unstack(starts, 3, axis=1), none)
 
@@ -89,7 +89,7 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
         def several(i: tf.Tensor) -> tuple[tf.Tensor]:
             before: list[tf.Tensor] = []
             for action, start in zip(tf.unstack(actions[i]), tf.unstack(again[i]), strict=True):
-                with tf.control_dependencies(before):  # every observation is made
+                with tf.control_dependencies(before):  # all observations are complete
                     before = [step(action, start)]
             with tf.control_dependencies(before):
                 return (i + 1,)

@@ -1,4 +1,4 @@
-"""What `make bench` measures, a function each: it prints a table and returns its numbers."""
+"""Sections of `make bench`: each function prints a table and returns its numbers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from experiments.benchmarks.vector import vector
 STEPPING_PEERS = ("envpool", "envpool_async", "alevec")
 DTYPES = ("float32", "int8")
 TORCH_WAYS = ("grouped", "unfold", "threads", "threads, one each")
-_NETWORKS = 16  # that torch evaluates for each thread; "one each" keeps a network in its core's share of the cache
+_NETWORKS = 16  # networks that torch evaluates per thread; "one each" keeps a network in its core's share of the cache
 _FRAME_SKIP = 4
 _console = Console(width=120, highlight=False)
 
 
 def limits(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """What this machine can do: multiply-adds, reading and copying memory."""
+    """Measure the limits of this machine: multiply-adds, reading and copying memory."""
     found = native("limits")
     table = Table("limit", "one core", "all cores", title="limits")
     for name, value in found["one_core"].items():
@@ -45,9 +45,9 @@ def limits(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def env(seconds: float, rounds: int, threads: int, games: tuple[str, ...], envs: int) -> dict[str, Any]:
-    """Frames/s of stepping environments to uint8 [84, 84, 4] with random actions.
+    """Measure frames/s of stepping environments to uint8 [84, 84, 4] with random actions.
 
-    bare ALE: ALE's own emulation alone, compiled as ours, one a thread.
+    bare ALE: ALE's emulator alone, compiled like ours, one per thread.
     """
     results: dict[str, Any] = {}
     columns = (
@@ -86,7 +86,7 @@ def env(seconds: float, rounds: int, threads: int, games: tuple[str, ...], envs:
 
 
 def forward(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """The layers of the networks on one core, each against the limit that binds it; making weights against copying."""
+    """Measure the networks' layers on one core against their limits, and decoding of weights against copying."""
     from experiments.benchmarks.ours import observations_of
 
     with tempfile.TemporaryDirectory() as folder:
@@ -105,9 +105,9 @@ def forward(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def rollout(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Frames/s of whole rollouts on Frostbite, a different network in every slot, against torch + EnvPool.
+    """Measure frames/s of whole rollouts on Frostbite, a different network in every slot, against torch + EnvPool.
 
-    The column "step us" is the time of a step and thread, "alone us" that of the emulator alone and the network alone,
+    The column "step us" is the time per step and thread, "alone us" that of only the emulator plus only the network,
     measured in the same rounds.
     """
     results: dict[str, Any] = {}
@@ -145,9 +145,9 @@ def rollout(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def layout(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Lanes and slots: steps/s of rollouts of LargeModel on Frostbite, against a lane of one slot for each thread.
+    """Measure steps/s of LargeModel on Frostbite by lanes and slots, relative to one lane of one slot per thread.
 
-    Slots beyond the threads make more rows: from some number on they no longer stay in the last-level cache.
+    More slots than threads need more rows of weights, which at some number exceed the last-level cache.
     """
     layouts = [(threads, 1), (threads, 2), (threads, 4), (threads, 8), (2 * threads, 1), (1, threads), (1, 4 * threads)]
     both = {"game": "frostbite", "network": "large_model", "threads": threads, "dtype": "float32"}
@@ -172,11 +172,11 @@ def layout(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def generation(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """A GA's generations against steady rollouts: population 200, 100 validation and 100 test episodes each.
+    """Measure a GA's generations against steady rollouts: population 200, 100 validation and 100 test episodes each.
 
-    Two generations, the wait for the last tests included; steady: a new random genome for every episode.
+    Two generations, including the wait for the last tests; steady: a new random genome per episode.
     Both on Frostbite with LargeModel; rates are steps/s. idle: share of the worker threads' time without work. outside:
-    processor time a step that the lanes' loop, the queue and Python take.
+    processor time per step of the lanes' loop, the queue and Python.
     """
     table = Table("what", "steps/s", "idle", "outside us", "of a step's time", title="GA generations")
     with (
@@ -203,7 +203,7 @@ def generation(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def memory(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Resident memory of a GA with LargeModel, in 10^6 bytes, by population: offspring are seeds, not weights."""
+    """Measure the resident memory of a GA with LargeModel by population, in 10^6 bytes; offspring are seeds."""
     found = {}
     for population in (1000, 10_000):
         with ours("memory", population=population) as program:
@@ -213,7 +213,7 @@ def memory(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def bare_ale(game: str, seconds: float, threads: int, slots: int = 8) -> dict[str, float]:
-    """The emulator alone on `threads` threads, in turns with as many lanes of a pool (see ale_bench.cc)."""
+    """Measure the emulator alone on `threads` threads, in turns with as many lanes of a pool (see ale_bench.cc)."""
     from ale_py import roms
 
     found = native("ale_bench", roms.get_rom_path(game), seconds, threads, slots)
@@ -221,7 +221,7 @@ def bare_ale(game: str, seconds: float, threads: int, slots: int = 8) -> dict[st
 
 
 def _rollouts(network: str, seconds: float, rounds: int, threads: int) -> dict[str, list[float]]:
-    """Frames/s of ours by dtype, of torch's ways, of bare ALE and of environments alone; microseconds of networks."""
+    """Measure frames/s of neuroevo by dtype, torch, bare ALE and environments alone; microseconds per network."""
     both = {"game": "frostbite", "network": network, "threads": threads}
     ale: dict[str, float] = {}
 
@@ -251,13 +251,13 @@ def _rollouts(network: str, seconds: float, rounds: int, threads: int) -> dict[s
 
 
 def _median_of_known(values: list[float | None]) -> float | None:
-    """None where none could be measured."""
+    """Return the median of the measured values, None without any."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
 def _step_us(frames_per_s: float, threads: int) -> float:
-    """Microseconds that a step takes on one of the threads."""
+    """Return the microseconds per step on one thread."""
     return 1e6 * threads * _FRAME_SKIP / frames_per_s
 
 

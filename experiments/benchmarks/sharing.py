@@ -1,4 +1,4 @@
-"""What trials that share a pipeline save: four at a time beside one after another, and the memory of one."""
+"""Section `sharing` of `make bench`: time and memory of four trials in one shared pipeline and one after another."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _console = Console(width=120, highlight=False)
 
 
 def sharing(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Four trials of population 8 on 32 slots of an environment that sleeps: together in one pipeline, and in turns."""
+    """Measure four trials of population 8 on 32 slots of a sleeping environment: in one pipeline, and sequentially."""
     ways = {
         "one after another": dict(parallel=1, shared="false", values=_VALUES),
         "together": dict(parallel=_TRIALS, shared="true", values=_VALUES),
@@ -89,7 +89,7 @@ def sharing(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def _sweep(**options: Any) -> tuple[float, float, list[Any]]:
-    """Seconds and the most megabytes of a sweep, and the fitness of its trials' generations."""
+    """Return the seconds and peak megabytes of a sweep, and the fitness in its trials' generations."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "sleeping.toml").write_text(_CONFIG)
@@ -120,7 +120,7 @@ def _sweep(**options: Any) -> tuple[float, float, list[Any]]:
 
 
 def _megabytes(root: int) -> float:
-    """Proportional memory of a process and all its descendants, in 10^6 bytes."""
+    """Return the proportional set size of a process and all its descendants, in 10^6 bytes."""
     parents = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit():

@@ -1,4 +1,4 @@
-"""An environment that only sleeps: a step takes its time, and no processor, so that many machines fit on one."""
+"""Environment whose steps sleep: they take time but no processor, so that one machine can simulate many."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SHORTEST, LONGEST = 10, 40  # steps of an episode
 
 
 class Sleeping(gymnasium.Env):
-    """Lasts SHORTEST to LONGEST steps, as its seed has it, and is rewarded with what it observes."""
+    """Sleeping environment with episodes of SHORTEST to LONGEST steps; the reward equals the observation."""
 
     observation_space = gymnasium.spaces.Box(-1, 1, (3,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
 
     def reset(self, *, seed=None, options=None):
-        """Draws the episode's length."""
+        """Draw the episode's length."""
         super().reset(seed=seed)
         self._left = int(self.np_random.integers(SHORTEST, LONGEST + 1))
         return self._observe(), {}
 
     def step(self, action):
-        """Sleeps."""
+        """Sleep for the duration of a step."""
         time.sleep(STEP_SECONDS)
         self._left -= 1
         seen = self._observe()

@@ -1,4 +1,4 @@
-"""The section `updates`: what algorithms compute between generations, apart from playing them."""
+"""Section `updates` of `make bench`: the algorithms' updates between generations, without episodes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from experiments.benchmarks.programs import in_turns, median_ratio, ours
 from neuroevo.algorithms.registry import ALGORITHMS
 
 _POPULATION = 1000
-# For networks of any size, without behaviors, whose distances cost more than all else.
+# Algorithms for networks of any size, without behaviors, whose distances would dominate the cost.
 _ALGORITHMS = [name for name, kind in ALGORITHMS.items() if name != "cma_es" and kind().behavior is None]
 _console = Console(width=120, highlight=False)
 
 
 def updates(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """An update of LargeModel, 4,052,658 weights, by 1,000 members: seconds, and memory beyond the genomes'.
+    """Measure an update of LargeModel, 4,052,658 weights, with 1,000 members: seconds, and memory beyond the genomes.
 
-    Each algorithm in a process of its own, whatever the seconds, with its default settings; ratios to es are of the
-    same rounds.
+    Each algorithm runs in a separate process with its default settings, regardless of the seconds; ratios to es are
+    taken per round.
     """
     with ExitStack() as stack:
         programs = {

@@ -1,8 +1,8 @@
-"""The section `vector` of `make bench`, and our side of it, as a process that measures when it is asked.
+"""Section `vector` of `make bench`, and neuroevo's measurement as a process that measures on request.
 
     python -m experiments.benchmarks.vector GAME ENVS THREADS
 
-Asked for a number of seconds (see programs.Program), it answers {"frames_per_s": emulator frames, four a step}.
+For a number of seconds (see programs.Program) it returns {"frames_per_s": emulator frames, four per step}.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _console = Console(width=120, highlight=False)
 
 
 def vector(seconds: float, rounds: int, threads: int, games: tuple[str, ...], envs: int) -> dict[str, Any]:
-    """Frames/s of stepping environments through gymnasium.vector.VectorEnv's interface, random actions.
+    """Measure frames/s of stepping environments through gymnasium.vector.VectorEnv's interface, random actions.
 
     All make uint8 [84, 84, 4] (the peers [4, 84, 84]) and reset by themselves; none clips rewards.
     """

@@ -23,13 +23,13 @@ from keras.initializers import Orthogonal
 from neuroevo.tf import EnvPool
 
 _DISCOUNT = 0.99
-_ENTROPY = 0.01  # weight of its bonus
+_ENTROPY = 0.01  # weight of the entropy bonus
 _VALUE = 0.5  # weight of the critic's loss
-_CALL = 100  # updates of one call of the graph
+_CALL = 100  # updates per call of the graph
 
 
 def features(screens: keras.KerasTensor) -> keras.KerasTensor:
-    """Return the 256 features that the smaller network of Mnih et al. 2016 makes of screens."""
+    """Return the 256 features of screens by the smaller network of Mnih et al. 2016."""
     x = keras.layers.Rescaling(1 / 255)(screens)
     for filters, size, stride in ((16, 8, 4), (32, 4, 2)):
         x = keras.layers.Conv2D(filters, size, stride, activation="relu", kernel_initializer=Orthogonal(2**0.5))(x)
@@ -37,7 +37,7 @@ def features(screens: keras.KerasTensor) -> keras.KerasTensor:
 
 
 def actor_critic(pool: EnvPool) -> keras.Model:
-    """Return the model: logits [K, num_actions] and values [K, 1] of observations of the pool."""
+    """Return the model, which maps observations of the pool to logits [K, num_actions] and values [K, 1]."""
     screens = keras.Input(pool.observation_shape, dtype="uint8")
     x = features(screens)
     logits = keras.layers.Dense(pool.num_actions, kernel_initializer=Orthogonal(0.01))(x)
@@ -45,14 +45,14 @@ def actor_critic(pool: EnvPool) -> keras.Model:
 
 
 class Scores:
-    """Returns of episodes, kept in a graph.
+    """Accumulator of episode returns in a graph.
 
     Args:
         num_envs: Number of environments, N.
     """
 
     def __init__(self, num_envs: int):
-        self._playing = tf.Variable(tf.zeros([num_envs]))  # of the episodes that are being played
+        self._playing = tf.Variable(tf.zeros([num_envs]))  # returns of the current episodes
 
     def add(self, rewards: tf.Tensor, ended: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Add the rewards of a step [N]; return the sum of returns and the number of the episodes that ended [N]."""
@@ -62,12 +62,12 @@ class Scores:
 
 
 class Batch(NamedTuple):
-    """What the environments did in the steps of an update: T steps of N environments.
+    """Batch of an update: T steps of N environments.
 
     Attributes:
         observations: uint8 [T, N, *observation_shape].
         actions: int32 [T, N].
-        returns: float32 [T, N], discounted sums of clipped rewards, up to the value of what was seen after the last.
+        returns: float32 [T, N], discounted sums of clipped rewards, bootstrapped with the last value.
     """
 
     observations: tf.Tensor
@@ -85,7 +85,7 @@ def discounted(rewards: Sequence[tf.Tensor], ends: Sequence[tf.Tensor], values: 
 
 
 class Learner:
-    """The graph and what it keeps between calls.
+    """Learner with its graph and the variables that persist between calls.
 
     Args:
         pool: Environments.
@@ -104,7 +104,7 @@ class Learner:
 
     @tf.function
     def train(self, updates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Collect and learn; the sum of returns and the number of the episodes that ended."""
+        """Collect and learn; return the sum of returns and the number of the episodes that ended."""
         total, episodes = tf.zeros([]), tf.zeros([], tf.int32)
         for _ in tf.range(updates):
             batch, returns, ended = self._collect()
@@ -114,7 +114,7 @@ class Learner:
 
     @tf.function
     def collect(self, batches: tf.Tensor) -> None:
-        """Collect without learning, to measure how fast that is."""
+        """Collect without learning, to measure the throughput."""
         for _ in tf.range(batches):
             self._collect()
 
@@ -152,9 +152,9 @@ class Learner:
 
 def a2c(
     env: Annotated[str, typer.Option(help="A game.")] = "pong",
-    frames: Annotated[int, typer.Option(min=1, help="Emulator frames in all.")] = 20_000_000,
+    frames: Annotated[int, typer.Option(min=1, help="Total number of emulator frames.")] = 20_000_000,
     num_envs: Annotated[int, typer.Option("--envs", min=1)] = 16,
-    steps: Annotated[int, typer.Option(min=1, help="Of each environment per update.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each environment per update.")] = 5,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV for the returns.")] = None,
 ) -> list[tuple[int, float, int]]:
@@ -164,7 +164,7 @@ def a2c(
 
 
 class Trains(Protocol):
-    """A learner in a graph."""
+    """Protocol of a learner in a graph."""
 
     def train(self, updates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Make updates; return the sum of the returns and the number of the episodes that ended."""
@@ -183,8 +183,8 @@ def train(
 
     Args:
         pool: Environments.
-        make_learner: Makes the learner for a number of updates.
-        frames: Emulator frames in all.
+        make_learner: Function that makes the learner for a number of updates.
+        frames: Total number of emulator frames.
         steps: Steps of each environment per update.
         out: CSV to write, or None.
 
@@ -202,7 +202,7 @@ def train(
         mean = float(total) / int(episodes) if int(episodes) else float("nan")
         rows.append((played, mean, int(episodes)))
         rate = played / (time.monotonic() - began)
-        print(f"{played:12,} frames, {rate:7,.0f} a second, mean return {mean:7.2f} of {int(episodes)}", flush=True)
+        print(f"{played:12,} frames, {rate:7,.0f} per second, mean return {mean:7.2f} of {int(episodes)}", flush=True)
     if out is not None:
         with out.open("w", newline="") as file:
             csv.writer(file).writerows([("frames", "mean_return", "episodes"), *rows])

@@ -1,9 +1,9 @@
-"""An outside optimizer in ten lines: CMA-ES of the package cmaes, asked and told by neuroevo.AskTell.
+"""An external optimizer in ten lines: CMA-ES of the package cmaes with the base class neuroevo.AskTell.
 
     .venv/bin/pip install cmaes==0.13.1
     .venv/bin/neuroevo train experiments/examples/ask_tell.toml
 
-cma_es.py beside this is the same without the base class.
+cma_es.py is the same algorithm without the base class.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class CMASampler(Sampler):
         return np.stack(self.asked)
 
     def tell(self, fitness: np.ndarray, behaviors: np.ndarray | None) -> None:
-        """Take their fitness, [N]; the library minimizes."""
+        """Receive their fitness, [N]; the library minimizes."""
         self.optimizer.tell(list(zip(self.asked, -fitness, strict=True)))
 
     def mean(self) -> np.ndarray:
-        """Return the vector that is tested, [D]: the best of a generation may only have been lucky in its episodes."""
+        """Return the vector to test, [D]: the best of a generation may only have been lucky in its episodes."""
         return self.optimizer.mean
 
 
@@ -43,7 +43,7 @@ class CMAES(AskTell):
     population: Count = 16
     """Genomes per generation."""
     sigma: Positive = 0.5
-    """Standard deviation of each weight in generation 0, around freshly made weights."""
+    """Standard deviation of each weight in generation 0, around random initial weights."""
 
     def start(self, theta: np.ndarray, seed: int) -> CMASampler:
         """Make the optimizer before generation 0."""

@@ -1,18 +1,18 @@
-"""An algorithm of one's own: CMA-ES (Hansen 2016, https://arxiv.org/abs/1604.00772). It needs the package cmaes.
+"""A custom algorithm: CMA-ES (Hansen 2016, https://arxiv.org/abs/1604.00772). It requires the package cmaes.
 
     .venv/bin/pip install cmaes==0.13.1
     .venv/bin/neuroevo train experiments/examples/cma_es.toml
 
-That file names it, as module:class; it is found from the folder where the command is given, or where Python finds
-modules. CMA-ES keeps a matrix [D, D] of covariances, so it is for networks of up to some hundred weights.
+That file references it as module:class; the module is imported from the current folder or from Python's path. CMA-ES
+keeps a covariance matrix [D, D], so it is suited to networks of up to a few hundred weights.
 
-A checkpoint holds numbers, text, arrays and genomes, but no objects. So the state is what the optimizer was told, and
-whoever needs the optimizer makes it anew and tells it all of that again: it draws no random numbers meanwhile, and ends
-up with the same bits. From about 100 weights on these depend on how many threads NumPy's linear algebra has, which is
-as many as there are cores; OPENBLAS_NUM_THREADS=1 settles it.
+A checkpoint contains numbers, text, arrays and genomes, but no other objects. The state therefore consists of all past
+vectors and fitness values, and the optimizer is rebuilt from them by replaying its tell() calls, which draw no random
+numbers: the result is bit-identical. With more than about 100 weights it depends on the number of threads of NumPy's
+linear algebra, by default the number of cores; OPENBLAS_NUM_THREADS=1 makes it reproducible.
 
-This works with any such library, but a generation takes longer by about a millisecond for each one before it (at 25
-weights); for thousands of generations the state would rather hold the mean and the covariances.
+This works with any such library, but each generation takes about a millisecond longer per previous generation (at 25
+weights); for thousands of generations the state should store the mean and the covariances instead.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.settings import Count, Positive, settings
 
-SAMPLES = 1000  # what random numbers are drawn for; numbers from 1000 on are for algorithms of one's own
+SAMPLES = 1000  # purpose of random numbers; purposes from 1000 are reserved for custom algorithms
 
 
 @dataclass(frozen=True, eq=False)
 class CMAESState(State):
-    """Between generations: where the search starts, the results of each generation, and its mean since the last.
+    """State between generations: initial mean, results of each generation, and the mean after the last one.
 
     Attributes:
-        vectors: Of each generation, float32 [N, D].
-        fitness: Of each generation, float64 [N].
+        vectors: Vectors of each generation, float32 [N, D].
+        fitness: Fitness of each generation, float64 [N].
     """
 
     start: Genome
@@ -57,23 +57,23 @@ class CMAES(Algorithm):
     population: Annotated[Count, Field(ge=4)] = 16
     """Genomes per generation."""
     sigma: Positive = 0.5
-    """Standard deviation of each weight in generation 0, around freshly made weights."""
+    """Standard deviation of each weight in generation 0, around random initial weights."""
 
     state_type = CMAESState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> CMAESState:
-        """Return the state before generation 0; the search starts at the first genome, or else at fresh weights."""
+        """Return the state before generation 0; the search starts at the first genome, or at random initial weights."""
         return CMAESState(seed, genomes[0] if genomes else Genome(*draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)))
 
     def ask(self, state: CMAESState, weights: Weights) -> list[Genome]:
-        """Return vectors that the optimizer samples, which depend on the run's seed and the generation alone."""
+        """Return sampled vectors, which depend only on the state, the run's seed and the generation."""
         optimizer = self._optimizer(state, weights)
         (seed,) = draw_seeds(1, state.seed, state.generation, SAMPLES)
         optimizer.reseed_rng(seed % 2**32)
         return [Genome(Center(optimizer.ask())) for _ in range(self.population)]
 
     def tell(self, state: CMAESState, population: EvaluatedPopulation, weights: Weights) -> CMAESState:
-        """Add the vectors as they were played, rounded to 32 bits, and their fitness."""
+        """Add the evaluated vectors, which were rounded to float32, and their fitness."""
         vectors = np.stack([genome.root.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))
         told = replace(
@@ -94,7 +94,7 @@ class CMAES(Algorithm):
         return {"spread": float(after.vectors[-1].std(axis=0).mean())}
 
     def _optimizer(self, state: CMAESState, weights: Weights) -> CMA:
-        """Return the optimizer after all that it was told; it minimizes, so it is told minus the fitness."""
+        """Return the optimizer after all past tell() calls; it minimizes, so it receives the negative fitness."""
         mean = weights.theta(state.start).astype(np.float64)
         optimizer = CMA(mean, self.sigma, population_size=self.population)
         for vectors, fitness in zip(state.vectors, state.fitness, strict=True):

@@ -20,21 +20,21 @@ from neuroevo.tf import EnvPool
 
 _DISCOUNT = 0.99
 _BATCH = 64
-_GREEDY = 0.01  # share of random actions in the end
+_GREEDY = 0.01  # final share of random actions
 
 
 def q_network(pool: EnvPool) -> keras.Model:
-    """Return the model: values of all actions, [K, num_actions]."""
+    """Return the model, which predicts the values of all actions, [K, num_actions]."""
     screens = keras.Input(pool.observation_shape, dtype="uint8")
     return keras.Model(screens, keras.layers.Dense(pool.num_actions)(features(screens)))
 
 
 class Learner:
-    """The graph and what it keeps between calls.
+    """Learner with its graph and the variables that persist between calls.
 
     Args:
-        pool: Environments, N.
-        length: Steps that the replay buffer holds of each environment.
+        pool: The N environments.
+        length: Capacity of the replay buffer in steps of each environment.
         learning_starts: Steps of all environments before the first update.
         explored: Steps after which the share of random actions has fallen from 1 to 0.01.
         target_every: Steps between copies of the network to the target network.
@@ -55,7 +55,7 @@ class Learner:
 
     @tf.function
     def train(self, updates: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Step all environments and learn; the sum of returns and the number of the episodes that ended."""
+        """Step all environments and learn; return the sum of returns and the number of the episodes that ended."""
         total, episodes = tf.zeros([]), tf.zeros([], tf.int32)
         for _ in tf.range(updates):
             returns, ended = self._play()
@@ -88,7 +88,7 @@ class Learner:
 
     def _learn(self) -> None:
         envs = self._pool.num_envs
-        known = tf.minimum(self._step, self._length - 1)  # before the last, which has no next observation
+        known = tf.minimum(self._step, self._length - 1)  # without the last step, which has no next observation
         ages = tf.random.uniform([_BATCH], 1, known + 1, tf.int32)
         places = (self._step - ages) % self._length * envs + tf.random.uniform([_BATCH], 0, envs, tf.int32)
         after = tf.gather(self._observations, (places + envs) % (self._length * envs))
@@ -105,7 +105,7 @@ class Learner:
 
 def dqn(
     env: Annotated[str, typer.Option(help="A game.")] = "pong",
-    frames: Annotated[int, typer.Option(min=1, help="Emulator frames in all.")] = 8_000_000,
+    frames: Annotated[int, typer.Option(min=1, help="Total number of emulator frames.")] = 8_000_000,
     num_envs: Annotated[int, typer.Option("--envs", min=1)] = 16,
     buffer: Annotated[int, typer.Option(min=100, help="Observations in the replay buffer, 28 kB each.")] = 64_000,
     seed: Annotated[int, typer.Option(min=0)] = 0,

@@ -1,9 +1,10 @@
-"""A policy gradient with NumPy alone, on our environments as Gymnasium has them: neuroevo in a script of one's own.
+"""Policy gradient in NumPy on neuroevo's vector environments with Gymnasium's interface.
 
     python -m experiments.examples.policy_gradient [--env InvertedPendulum-v5] [--iterations 40] [--seed 0]
 
 A linear policy with normally distributed actions follows the gradient of Williams 1992 (REINFORCE), with a quadratic
-baseline fitted to every batch. It prints the mean return of the last 100 episodes after each batch. No TensorFlow.
+baseline fitted to each batch. It prints the mean return of the last 100 episodes after each batch. TensorFlow is not
+used.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatist
 from neuroevo.envs.vector import make_vec
 
 _DISCOUNT = 0.99
-_STD = 0.5  # of actions
+_STD = 0.5  # standard deviation of actions
 _RATE = 0.3
 
 
 def policy_gradient(
     env: Annotated[str, typer.Option(help="A task with continuous actions.")] = "InvertedPendulum-v5",
     num_envs: Annotated[int, typer.Option("--envs", min=1)] = 16,
-    steps: Annotated[int, typer.Option(min=1, help="Of each environment in a batch.")] = 128,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of each environment per batch.")] = 128,
     iterations: Annotated[int, typer.Option(min=1)] = 40,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> list[float]:
-    """Train a linear policy; the mean returns after each batch."""
+    """Train a linear policy; return the mean returns after each batch."""
     played = make_vec(env, num_envs)
     if not isinstance(played.single_action_space, Box):
         raise typer.BadParameter(f"actions in {env} are {played.single_action_space}, expected a Box of numbers")
@@ -44,7 +45,7 @@ def policy_gradient(
         for _ in range(steps):
             inputs.append(np.concatenate([observations, np.ones((num_envs, 1))], axis=1))
             noises.append(rng.normal(size=(num_envs, policy.shape[1])))
-            played.append(~over)  # the step after an end begins the next episode, whatever the action
+            played.append(~over)  # the step after an end resets the environment and ignores the action
             observations, reward, terminated, truncated, _ = vector.step(inputs[-1] @ policy + _STD * noises[-1])
             over = terminated | truncated
             rewards.append(reward)

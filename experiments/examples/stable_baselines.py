@@ -1,10 +1,11 @@
-"""Our environments as Stable-Baselines3 wants them, and PPO on them; pip install stable-baselines3 first.
+"""neuroevo's environments in Stable-Baselines3, trained with PPO. Requires pip install stable-baselines3.
 
     python -m experiments.examples.stable_baselines train [--env ALE/Breakout-v5] [--steps 100000] [--seed 0]
     python -m experiments.examples.stable_baselines speed [--env ALE/Breakout-v5] [--envs 8]
 
-`train` prints the mean return of the last 100 episodes after each batch. `speed` steps random actions in ours and in
-Stable-Baselines3's own vectors of Gymnasium's environments with the same preprocessing, in turns, and prints medians.
+`train` prints the mean return of the last 100 episodes after each batch. `speed` takes random actions in neuroevo's
+environments and in Stable-Baselines3's vectors of Gymnasium environments with the same preprocessing, in turns, and
+prints the median throughput.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 
 class NeuroevoVecEnv(VecEnv):
-    """make_vec() behind the interface of Stable-Baselines3, whose environments begin the next episode at once."""
+    """Stable-Baselines3 interface of make_vec(), with environments that reset in the step that ends an episode."""
 
     def __init__(self, name: str, num_envs: int, **options: Any):
         self._vector = make_vec(name, num_envs, autoreset_mode="SameStep", **options)
@@ -79,7 +80,7 @@ def train(
     steps: Annotated[int, typer.Option(min=1, help="Of all environments.")] = 100_000,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> list[float]:
-    """PPO of Schulman et al. 2017; the mean returns after each batch."""
+    """Train with PPO (Schulman et al. 2017); return the mean returns after each batch."""
     vector = VecMonitor(NeuroevoVecEnv(env, num_envs))
     images = vector.observation_space.dtype == np.uint8
     settings = {"n_epochs": 4, "learning_rate": 2.5e-4, "clip_range": 0.1, "ent_coef": 0.01} if images else {}
@@ -102,7 +103,7 @@ def train(
 
 
 def theirs(name: str) -> Callable[[], gymnasium.Env]:
-    """What makes one of Gymnasium's environments, a game of Atari with the preprocessing that ours has."""
+    """Return a factory of a Gymnasium environment; Atari games have the same preprocessing as neuroevo's."""
 
     def make() -> gymnasium.Env:
         if not name.startswith("ALE/"):
@@ -115,12 +116,12 @@ def theirs(name: str) -> Callable[[], gymnasium.Env]:
 
 @app.command()
 def speed(
-    env: Annotated[str, typer.Option(help="ALE/*-v5, or a task of Gymnasium's.")] = "ALE/Breakout-v5",
+    env: Annotated[str, typer.Option(help="ALE/*-v5, or a task of Gymnasium.")] = "ALE/Breakout-v5",
     num_envs: Annotated[int, typer.Option("--envs", min=1)] = 8,
     seconds: Annotated[float, typer.Option(min=0.1, help="Of each measurement.")] = 5.0,
     rounds: Annotated[int, typer.Option(min=1)] = 3,
 ) -> dict[str, float]:
-    """Steps per second of random play, without learning; medians of rounds in turns."""
+    """Return steps per second of random play without learning, medians over alternating rounds."""
     vectors: dict[str, Callable[[], VecEnv]] = {
         "neuroevo": lambda: NeuroevoVecEnv(env, num_envs),
         "DummyVecEnv": lambda: DummyVecEnv([theirs(env)] * num_envs),

@@ -1,4 +1,4 @@
-"""The exclusive or as an environment of Gymnasium, `gymnasium:experiments.examples.xor:XOR-v0`.
+"""Exclusive or (XOR) as a Gymnasium environment, `gymnasium:experiments.examples.xor:XOR-v0`.
 
 An episode shows the four pairs of inputs, one per step. The action is the output, a number in [0, 1], and a step's
 reward is 1 minus its squared error, so that the best return is 4. A network without hidden units does not reach it.
@@ -16,7 +16,7 @@ OUTPUTS = (0.0, 1.0, 1.0, 0.0)
 
 
 class XOR(gymnasium.Env[np.ndarray, np.ndarray]):
-    """Four steps, each with two inputs, float32 [2], and one output, float32 [1]."""
+    """XOR environment: four steps, each with two inputs, float32 [2], and one output, float32 [1]."""
 
     observation_space = gymnasium.spaces.Box(0, 1, (2,), np.float32)
     action_space = gymnasium.spaces.Box(0, 1, (1,), np.float32)

@@ -1,7 +1,7 @@
-"""What neuroevo is compared with on Brax's tasks, as implementations for the sweeps in experiments/sweeps.
+"""Implementations that the sweeps in experiments/sweeps compare with neuroevo on Brax's tasks.
 
-Each trains the evolution strategy of a configuration with `env.name = "brax:TASK"`. Nothing of JAX is imported before
-JAX has been started with the configuration's devices.
+Each trains the evolution strategy of a configuration with `env.name = "brax:TASK"`. JAX is imported only after it has
+been configured for the configuration's devices.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from neuroevo.sweeps.implementations import Report
 
 
 def brax_es(config: Config, folder: Path, report: Report) -> None:  # noqa: ARG001
-    """Brax's own evolution strategy on Brax."""
+    """Train Brax's own evolution strategy on Brax."""
     experiment = started(config)
     from experiments.peers import brax_strategy
 
@@ -22,7 +22,7 @@ def brax_es(config: Config, folder: Path, report: Report) -> None:  # noqa: ARG0
 
 
 def evosax_es(config: Config, folder: Path, report: Report) -> None:  # noqa: ARG001
-    """Evosax's OpenAI-ES on Brax."""
+    """Train evosax's OpenAI-ES on Brax."""
     experiment = started(config)
     from experiments.peers import evosax_strategy
 
@@ -30,21 +30,21 @@ def evosax_es(config: Config, folder: Path, report: Report) -> None:  # noqa: AR
 
 
 def gymnasium_model(config: Config, folder: Path, report: Report) -> None:
-    """neuroevo on its C++ lanes, on Gymnasium's task of the same robot."""
+    """Train neuroevo on its C++ lanes with Gymnasium's task of the same robot."""
     from experiments.peers import native
 
     native.evolve(Experiment.of(config), folder, report, brax_model=False)
 
 
 def brax_model(config: Config, folder: Path, report: Report) -> None:
-    """neuroevo on its C++ lanes, on Gymnasium's task of the same robot with Brax's model of it."""
+    """Train neuroevo on its C++ lanes with Gymnasium's task and Brax's model of the robot."""
     from experiments.peers import native
 
     native.evolve(Experiment.of(config), folder, report, brax_model=True)
 
 
 def started(config: Config) -> Experiment:
-    """Read what is evolved, and start JAX for it."""
+    """Return the experiment of a configuration, and configure JAX for it."""
     experiment = Experiment.of(config)
     from neuroevo.accelerated.start import start_jax
 

@@ -1,4 +1,4 @@
-"""Brax's own evolution strategy, brax.training.agents.es, with the package's network in place of its own."""
+"""Brax's own evolution strategy, brax.training.agents.es, with neuroevo's network."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from experiments.peers.experiment import Experiment
 from experiments.peers.same_network import kernel_initializer
 from neuroevo.sweeps.implementations import Report
 
-_MANY = 10**12  # steps, and tests: more than a comparison has
+_MANY = 10**12  # number of steps and of tests that no comparison reaches
 
 
 class _Enough(Exception):
-    """Ends Brax's training, which counts steps, after a number of generations."""
+    """Exception that ends Brax's training, which counts steps, after a number of generations."""
 
 
 class _Tanh(distribution.ParametricDistribution):  # type: ignore[misc] # Brax has no types
-    """Actions that are the outputs' tanh, not samples."""
+    """Deterministic distribution whose actions are the tanh of the outputs."""
 
     def __init__(self, action_size: int):
         super().__init__(action_size, postprocessor=distribution.TanhBijector(), event_ndims=1, reparametrizable=True)
 
     def create_dist(self, parameters: Any) -> Any:
-        """What has a mode and a sample."""
+        """Return an object with mode() and sample()."""
         return _Point(parameters)
 
 
@@ -37,7 +37,7 @@ class _Point:
     def __init__(self, value: Any):
         self._value = value
 
-    def sample(self, seed: Any) -> Any:  # noqa: ARG002 - there is nothing to draw
+    def sample(self, seed: Any) -> Any:  # noqa: ARG002 - deterministic
         return self._value
 
     def mode(self) -> Any:
@@ -45,11 +45,11 @@ class _Point:
 
 
 def evolve(experiment: Experiment, report: Report) -> None:
-    """Runs an experiment.
+    """Run an experiment.
 
     Args:
-        experiment: What is evolved.
-        report: Called after each generation.
+        experiment: The experiment.
+        report: Function called after each generation.
     """
     environment = compiled_environment(experiment.task, experiment.backend)
 

@@ -1,10 +1,11 @@
-"""Frames per second of A2C on EnvPool beside the same agent on ale-py's AtariVectorEnv, in turns.
+"""Compare the throughput of A2C on neuroevo's EnvPool and on ale-py's AtariVectorEnv, measured in turns.
 
     TF_ENABLE_ONEDNN_OPTS=1 .venv/bin/python -m experiments.peers.collecting --game pong --rounds 5
 
-Both have the Keras model, the update and the batch of experiments/examples/a2c.py, and no sticky actions. Ours collects
-and learns in one graph. Theirs steps the vector in Python, with the model and the update as graphs that are called once
-a step and once a batch. The table has collecting alone, and collecting with learning, as medians and ranges.
+Both use the Keras model, the update and the batch of experiments/examples/a2c.py, without sticky actions. EnvPool's
+agent collects and learns in one graph. The agent on AtariVectorEnv steps the vector in Python, and calls graphs of the
+model once per step and of the update once per batch. The table lists medians and ranges of collecting alone and of
+collecting with learning.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ale_py.vector_env import AtariVectorEnv
 from experiments.examples.a2c import Batch, Learner, discounted
 from neuroevo.tf import EnvPool
 
-STEPS = 5  # of each environment per batch
+STEPS = 5  # steps of each environment per batch
 
 
 class OnVector:
@@ -29,7 +30,7 @@ class OnVector:
 
     Args:
         game: Name of the game.
-        learner: Has the model and the update.
+        learner: The learner with the model and the update.
         num_envs: Number of environments, N.
     """
 
@@ -64,7 +65,7 @@ class OnVector:
 
 
 def rate(play: Callable[[], None], frames: int) -> float:
-    """Return frames per second."""
+    """Return the frames per second of a function that plays a number of frames."""
     began = time.perf_counter()
     play()
     return frames / (time.perf_counter() - began)

@@ -1,7 +1,7 @@
-"""Environments of Brax for other libraries, each compiled by itself.
+"""Brax environments with separately compiled reset and step, for other libraries.
 
-Libraries trace an environment's step anew in each program, and evosax takes a step outside of any. On MJX, whose step
-has thousands of operations, that takes half a minute each time; a step that was compiled by itself is traced once.
+Libraries retrace an environment's step in each program, and evosax takes a step outside of any program. On MJX, whose
+step has thousands of operations, tracing takes half a minute each time; a step with its own jit is traced once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from neuroevo.accelerated.brax_simulator import shared_simulator
 
 
 class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types
-    """An environment whose reset and step are programs of their own wherever they are called."""
+    """Environment whose reset and step are always called as separately compiled programs."""
 
     def __init__(self, environment: envs.Env):
         super().__init__(environment)
@@ -26,18 +26,18 @@ class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types
 
 @lru_cache(maxsize=8)
 def compiled_environment(task: str, backend: str) -> envs.Env:
-    """Return an environment of Brax, the same object each time.
+    """Return a Brax environment; the object is cached.
 
     Args:
-        task: Brax's name of it.
-        backend: Its physics.
+        task: Brax's name of the environment.
+        backend: Brax's name of the physics engine.
     """
     return CompiledEnvironment(shared_simulator(task, backend).environment)
 
 
 @lru_cache(maxsize=8)
 def registered(task: str, backend: str) -> str:
-    """Register compiled_environment() with Brax, and return its name; for libraries that accept only names."""
+    """Register compiled_environment() with Brax and return its name, for libraries that accept only names."""
     name = f"neuroevo:{backend}:{task}"
     envs.register_environment(name, lambda: compiled_environment(task, backend))
     return name

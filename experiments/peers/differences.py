@@ -1,9 +1,9 @@
-"""How a MuJoCo task of Gymnasium, which the C++ lanes play, differs from Brax's of the same robot.
+"""Differences between a MuJoCo task of Gymnasium, which the C++ lanes play, and Brax's task of the same robot.
 
 python -m experiments.peers.differences hopper ant > differences.md
 
-Everything is read from what is played: both models as MuJoCo compiled them, the options of our task, and the numbers
-in Brax's environment.
+All values are read from the environments themselves: both models as compiled by MuJoCo, the options of our task, and
+the attributes of Brax's environment.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.envs.mujoco import model_path
 from neuroevo.native.env_pool import EnvPool
 
-_SAME = ("frame_skip", "xml_file", "max_episode_steps", "main_body")  # options that other rows tell of, or only we have
+_SAME = ("frame_skip", "xml_file", "max_episode_steps", "main_body")  # options in other rows, or only in neuroevo
 
 
 def differences(task: str, backend: str) -> Iterator[tuple[str, str, str]]:
     """Compare a task.
 
     Args:
-        task: Brax's name of it.
-        backend: Brax's physics.
+        task: Brax's name of the task.
+        backend: Brax's name of the physics engine.
 
     Yields:
-        What is compared, how it is in our task, and how in Brax's. Some rows may be equal.
+        A property, its value in our task, and its value in Brax's. Some rows may be equal.
     """
     theirs = _facts(task, backend)
     played = registry.find(COUNTERPARTS[task].name)
@@ -58,8 +58,8 @@ def _facts(task: str, backend: str) -> dict[str, Any]:
     """Read a task.
 
     Args:
-        task: Brax's name of it.
-        backend: Its physics.
+        task: Brax's name of the task.
+        backend: Brax's name of the physics engine.
 
     Returns:
         model (MuJoCo's, as Brax compiled it: mujoco.MjModel), physics_steps per step, observation_size, action_size,
@@ -112,7 +112,7 @@ def _model_rows(model: mujoco.MjModel) -> list[tuple[str, str]]:
 
 
 def _numbers(values: np.ndarray) -> str:
-    """Different numbers in order, so that equal models have equal texts."""
+    """Format the sorted distinct numbers, so that equal models have equal texts."""
     return ", ".join(f"{value:.4g}" for value in np.unique(np.round(np.asarray(values, np.float64), 6)))
 
 
@@ -128,8 +128,8 @@ def page(tasks: Sequence[str], backend: str) -> str:
     """Format what differs in Markdown, task by task; rows that are equal are left out.
 
     Args:
-        tasks: Brax's names.
-        backend: Its physics.
+        tasks: Brax's names of the tasks.
+        backend: Brax's name of the physics engine.
     """
     text = [
         "# What differs between our MuJoCo tasks and Brax's",

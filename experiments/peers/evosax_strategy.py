@@ -28,8 +28,8 @@ def evolve(experiment: Experiment, report: Report) -> None:
     """Run an experiment.
 
     Args:
-        experiment: What is evolved.
-        report: Called after each generation.
+        experiment: The experiment.
+        report: Function called after each generation.
     """
     training, play, test = _problems(experiment)
     key, init_key, network_key = jax.random.split(jax.random.key(experiment.seed), 3)
@@ -79,11 +79,11 @@ def _problems(experiment: Experiment) -> tuple[BraxProblem, Player, Player]:
 
 
 def player(problem: BraxProblem, devices: int) -> Player:
-    """Compiles the evaluation of a population.
+    """Compile the evaluation of a population.
 
     Args:
-        problem: What is played.
-        devices: How many of JAX's devices share the population.
+        problem: The problem to evaluate.
+        devices: Number of JAX devices that share the population.
 
     Returns:
         A function of a key, the population's parameters and the problem's state, that gives fitness [N], the state
@@ -92,7 +92,7 @@ def player(problem: BraxProblem, devices: int) -> Player:
     mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))
     sharded, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("devices",), ()))  # type: ignore
 
-    @jax.jit  # within it XLA leaves out what nobody reads of the states of all steps, which evosax returns
+    @jax.jit  # so that XLA removes the unused parts of the states of all steps, which evosax returns
     def play(key: jax.Array, population: Any, state: Any) -> Any:
         fitness, state, extra = problem.eval(key, population, state)
         done = extra["env_states"].done > 0
@@ -100,7 +100,7 @@ def player(problem: BraxProblem, devices: int) -> Player:
         return fitness, state, jnp.sum(ends_before == 0, axis=-1)
 
     def put_and_play(key: jax.Array, population: Any, state: Any) -> Any:
-        key, state = jax.device_put((key, state), everywhere)  # of a player with other devices, perhaps
+        key, state = jax.device_put((key, state), everywhere)  # they may come from a player with other devices
         return play(key, jax.device_put(population, sharded), state)
 
     return put_and_play

@@ -1,4 +1,4 @@
-"""One evolution strategy on one of Brax's tasks, as every implementation of a comparison trains it."""
+"""Definition of an experiment, an evolution strategy on a Brax task, shared by all compared implementations."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from neuroevo.core.errors import UserError
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is evolved: antithetic pairs around one center, centered ranks, Adam.
+    """Evolution strategy with antithetic pairs around one center, centered ranks and Adam.
 
     Attributes:
         task: Brax's name of the environment.
-        backend: Its physics.
-        seed: Everything random follows from it.
-        population: N, an even number: genomes per generation, each of which plays one episode.
+        backend: Brax's name of the physics engine.
+        seed: Seed that determines all random numbers.
+        population: Genomes per generation, N, an even number; each plays one episode.
         sigma: Standard deviation of the noise.
-        learning_rate: Adam's.
+        learning_rate: Learning rate of Adam.
         hidden: Units of the network's hidden layers, with tanh after each and after the output.
-        normalize_observations: Whether the mean of what was seen is subtracted, and divided by its deviation.
+        normalize_observations: Whether to normalize observations by their running mean and standard deviation.
         episode_length: Steps after which an episode is cut off.
-        generations: G.
+        generations: Number of generations, G.
         test_episodes: Episodes of the center after each generation.
-        devices: How many of JAX's devices to use; where there is no GPU, cores.
+        devices: Number of JAX devices to use; without a GPU, CPU cores.
     """
 
     task: str
@@ -44,7 +44,7 @@ class Experiment:
 
     @staticmethod
     def of(config: Config) -> Experiment:
-        """Read a configuration. UserError: it has what other implementations do not do."""
+        """Read a configuration. Raise UserError if other implementations do not support it."""
         algorithm, network, options = config.algorithm, config.network, config.environment.options
         generations = config.training.generations
         expected = {

@@ -1,11 +1,11 @@
-"""Evaluations per second of CMA-ME on a robot beside pyribs with Gymnasium's vector environments, in turns.
+"""Compare the evaluations per second of CMA-ME on a robot in neuroevo and in pyribs with Gymnasium's vectors.
 
     .venv/bin/python -m experiments.peers.illumination --env Walker2d-v5 --rounds 3
 
-Both ask the same emitters of pyribs for linear policies, whose behavior is the final position along the track, and play
-an episode of each: 1,000 steps of HalfCheetah, or until Walker2d falls. Ours plays them by the algorithm `ribs` and its
-evaluator; theirs by gymnasium.make_vec, in processes (async) or in one (sync), whichever is faster here, with policies
-multiplied in NumPy, and environments that step until the last of their episodes has ended.
+Both ask the same pyribs emitters for linear policies, whose behavior is the final position along the track, and play
+one episode of each: 1,000 steps of HalfCheetah, or until Walker2d falls. neuroevo uses the algorithm `ribs` and its
+evaluator; pyribs uses gymnasium.make_vec in several processes (async) or in one (sync), whichever is faster, with
+policies in NumPy and environments that step until their last episode has ended. They are measured in turns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POPULATION = 64
 
 
 def config_for(env: str) -> Config:
-    """Return a run of CMA-ME in an environment of Gymnasium."""
+    """Return the configuration of CMA-ME in a Gymnasium environment."""
     return make_config(
         {
             "env": {"name": env},
@@ -47,7 +47,7 @@ def config_for(env: str) -> Config:
 
 
 def ours(env: str) -> Callable[[], None]:
-    """Return a function that plays a generation by our evaluator."""
+    """Return a function that plays a generation with neuroevo's evaluator."""
     config = config_for(env)
     algorithm, evaluator = config.algorithm, make_evaluator(config)
     state = algorithm.init(0)
@@ -62,12 +62,12 @@ def ours(env: str) -> Callable[[], None]:
 
 
 def theirs(env: str, mode: str, environments: int) -> Callable[[], None]:
-    """Return a function that plays a generation by pyribs and Gymnasium.
+    """Return a function that plays a generation with pyribs and Gymnasium.
 
     Args:
-        env: An environment of Gymnasium.
+        env: Name of a Gymnasium environment.
         mode: "async" or "sync".
-        environments: How many are stepped together; a divisor of the population.
+        environments: Number of environments of the vector; a divisor of the population.
     """
     vector = gymnasium.make_vec(env, environments, vectorization_mode=mode)
     inputs, outputs = vector.single_observation_space.shape[0], vector.single_action_space.shape[0]
@@ -96,7 +96,7 @@ def theirs(env: str, mode: str, environments: int) -> Callable[[], None]:
 
 
 def main() -> None:
-    """Print the medians, and the median ratio to the fastest peer, round by round."""
+    """Print the medians, and the median over rounds of the ratio to the fastest peer."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", default="HalfCheetah-v5")
     parser.add_argument("--rounds", type=int, default=3)
@@ -110,7 +110,7 @@ def main() -> None:
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
     for generation in ways.values():
-        generation()  # what is compiled and imported at first
+        generation()  # warm up: compile and import
     for _ in range(rounds):
         for name, generation in ways.items():
             begin = time.perf_counter()

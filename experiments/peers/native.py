@@ -1,4 +1,4 @@
-"""neuroevo's C++ lanes on the tasks that Brax's are compared with: the same evolution strategy, and their rate."""
+"""The compared evolution strategy and its throughput on neuroevo's C++ lanes, on Gymnasium's tasks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from neuroevo.sweeps.implementations import Report
 from neuroevo.system.files import write_atomically
 from neuroevo.training.record import Record
 
-_MANY = 200_000  # episodes: more than end while a rate is measured
-_PARTS = 3  # measured one after another; the middle one counts
+_MANY = 200_000  # episodes, more than end during a measurement
+_PARTS = 3  # measurements, of which the median counts
 
 
 def evolve(experiment: Experiment, folder: Path, report: Report, brax_model: bool) -> None:
     """Train a run in the folder "run" of a trial.
 
     Args:
-        experiment: What is evolved.
-        folder: The trial's.
-        report: Called after each generation.
+        experiment: The experiment.
+        folder: The trial's folder.
+        report: Function called after each generation.
         brax_model: Whether Gymnasium's task has Brax's model of the robot.
     """
 
@@ -91,7 +91,7 @@ def environment(experiment: Experiment, models: Path, brax_model: bool) -> dict[
 
 
 def brax_asset(file: str) -> Path:
-    """Find a model of Brax. UserError: there is no Brax."""
+    """Return the path of a Brax model. Raise UserError if Brax is not installed."""
     brax = importlib.util.find_spec("brax")
     folders = brax.submodule_search_locations if brax is not None else None
     if not folders:
@@ -102,7 +102,7 @@ def brax_asset(file: str) -> Path:
 def _playable(model: Path, models: Path) -> Path:
     """Return a model of Brax as Gymnasium's task needs it: where `rootz` slides, it must be the body's height.
 
-    In Brax's files of Hopper and Walker2d it is 0 at the start, and Brax's environments look the height up elsewhere.
+    In Brax's files of Hopper and Walker2d it is initially 0, and Brax's environments read the height elsewhere.
     A joint's reference position changes no physics.
     """
     spec = mujoco.MjSpec.from_file(str(model))
@@ -117,13 +117,13 @@ def _playable(model: Path, models: Path) -> Path:
 
 
 def lane_rate(experiment: Experiment, width: int, seconds: float, models: Path, brax_model: bool) -> float:
-    """Measure steps per second of C++ lanes, where each slot plays a network of its own.
+    """Measure steps per second of C++ lanes in which each slot plays a different network.
 
     Args:
-        experiment: Its task, network and devices count.
-        width: Slots.
-        seconds: How long to measure.
-        models: See environment(), as for brax_model.
+        experiment: The experiment; its task, network and devices are used.
+        width: Number of slots.
+        seconds: Duration of the measurement.
+        models: See environment().
         brax_model: Whether to play with Brax's model.
     """
     from neuroevo.envs import registry

@@ -1,12 +1,12 @@
-"""NEAT here and in neat-python, in turns: the genomes that each evaluates until a task is solved.
+"""Compare NEAT in neuroevo and in neat-python by the number of genomes evaluated until a task is solved.
 
     pip install 'neuroevo[compare]'
     python -m experiments.peers.neat [--seeds 20] [--tasks xor cartpole] [--generations 200]
 
-Both have the same population, the same episodes per genome and the same rule: XOR is solved by a sum of squared errors
-below 0.1, which puts all four outputs on their side of 0.5, CartPole by 500 steps in each of 5 episodes. neat-python
-has the settings of its own example of XOR on both tasks. All genomes of a generation count, and a run that does not
-solve the task counts all that it has evaluated.
+Both use the same population size, episodes per genome and criterion: XOR is solved by a sum of squared errors below
+0.1, which puts all four outputs on the correct side of 0.5, CartPole by 500 steps in each of 5 episodes. neat-python
+uses the settings of its XOR example on both tasks. All genomes of a generation count, and a run that does not solve the
+task counts all genomes that it has evaluated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.training.callback import Callback
 from neuroevo.training.loop import train
 
-# Of each task: the environment, population, episodes per genome, the fitness of a solution, inputs and outputs.
+# For each task: environment, population, episodes per genome, fitness of a solution, inputs and outputs.
 TASKS: dict[str, tuple[str, int, int, float, int, int]] = {
     "xor": ("gymnasium:experiments.examples.xor:XOR-v0", 150, 1, 3.9, 2, 1),
     "cartpole": ("gymnasium:CartPole-v1", 20, 5, 500.0, 4, 2),
@@ -39,11 +39,11 @@ TASKS: dict[str, tuple[str, int, int, float, int, int]] = {
 
 
 class _Solved(Exception):
-    """The task is solved."""
+    """Exception that ends a run when the task is solved."""
 
 
 class _Count(Callback):
-    """Counts genomes until one reaches a fitness."""
+    """Callback that counts genomes until one reaches a fitness."""
 
     def __init__(self, fitness: float):
         self.genomes, self._fitness = 0, fitness
@@ -57,7 +57,7 @@ class _Count(Callback):
 
 
 def ours(task: str, seed: int, generations: int) -> int:
-    """Return the number of genomes that NEAT here evaluates."""
+    """Return the number of genomes that neuroevo's NEAT evaluates."""
     env, population, episodes, fitness, _, _ = TASKS[task]
     config = make_config(
         {
@@ -185,7 +185,7 @@ def main() -> None:
     """Print the quartiles of both on each task."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--generations", type=int, default=200, help="the most of a run")
+    parser.add_argument("--generations", type=int, default=200, help="maximal number of generations")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     arguments = parser.parse_args()
     for task in arguments.tasks:

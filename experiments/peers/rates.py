@@ -1,4 +1,4 @@
-"""How fast simulators step on the accelerator: Brax's step alone in one compiled loop, and our lanes with networks."""
+"""Throughput of simulators on the accelerator: Brax's step in a bare compiled loop, and our lanes with networks."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
 
-_CHUNK = 8192  # steps of all lanes between looks at the clock
-_MANY = 50  # episodes for each lane, which are played again when they are over
-_PARTS = 3  # measured one after another; the middle one counts
+_CHUNK = 8192  # steps of all lanes between readings of the clock
+_MANY = 50  # episodes per lane, which are repeated
+_PARTS = 3  # measurements, of which the median counts
 
 
 Rate = Callable[[float], float]
-"""Measures for about so many seconds: steps of all lanes or simulators per second."""
+"""Function that measures for a number of seconds and returns steps of all lanes or simulators per second."""
 
 
 def bare(simulator: BraxSimulator, width: int, devices: int, network: Network | None = None) -> Rate:
-    """Compiles the step of all simulators; those that are over go back to where they began.
+    """Compile the step of all simulators; finished simulators return to their initial states.
 
-    With a constant action robots soon lie still, which MJX's solver finishes a third sooner than a robot that moves.
+    Actions vary because with a constant action robots soon lie still, and MJX's solver is then a third faster.
 
     Args:
-        simulator: What is stepped.
-        width: Simulators side by side, a multiple of the number of devices.
-        devices: How many of JAX's devices to use.
-        network: Who plays, each simulator by initial weights of its own; None: actions are random.
+        simulator: The simulator.
+        width: Number of parallel simulators, a multiple of the number of devices.
+        devices: Number of JAX devices to use.
+        network: The policy network, with different initial weights for each simulator; None: random actions.
     """
     thetas: Any = np.zeros((width, 0), np.float32)
     act = None
@@ -86,13 +86,13 @@ def bare(simulator: BraxSimulator, width: int, devices: int, network: Network | 
 
 
 def lanes(simulator: BraxSimulator, network: Network, width: int, devices: int) -> Rate:
-    """Compiles our lanes, where each plays a network of its own.
+    """Compile our lanes, each with a different network.
 
     Args:
-        simulator: What is stepped.
-        network: Who plays.
-        width: Lanes, at least two for each device.
-        devices: How many of JAX's devices to use.
+        simulator: The simulator.
+        network: The policy network.
+        width: Number of lanes, at least two per device.
+        devices: Number of JAX devices to use.
     """
     few = max(2, _CHUNK // width)
     evaluator = AcceleratedEvaluator(
@@ -115,5 +115,5 @@ def lanes(simulator: BraxSimulator, network: Network, width: int, devices: int) 
 
 
 def median_rate(rate: Rate, seconds: float) -> float:
-    """The middle one of a few parts of so many seconds."""
+    """Return the median rate of _PARTS measurements that take `seconds` in total."""
     return statistics.median(rate(seconds / _PARTS) for _ in range(_PARTS))

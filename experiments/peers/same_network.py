@@ -1,4 +1,4 @@
-"""The package's mlp for libraries that make networks with Flax: initial weights of the same law."""
+"""neuroevo's mlp for libraries based on Flax: the same distribution of initial weights."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from neuroevo.networks.network import Network
 
 
 def network_of(experiment: Experiment) -> Network:
-    """The network as the package's own configurations name it."""
+    """Return the network as in neuroevo's configurations."""
     return Network("mlp", hidden=experiment.hidden, normalize_observations=experiment.normalize_observations)
 
 
 def kernel_initializer(experiment: Experiment, observation_size: int, action_size: int) -> Callable[..., jax.Array]:
-    """Makes Flax's initializer of all kernels.
+    """Return a Flax initializer for all kernels.
 
     Args:
-        experiment: What is evolved.
-        observation_size: n.
-        action_size: A.
+        experiment: The experiment.
+        observation_size: Number of values of an observation, n.
+        action_size: Number of values of an action, A.
 
     Returns:
-        A function of key, shape and dtype that draws normal weights with the deviation of the layer of that shape.
+        A function of key, shape and dtype that draws normal weights with the standard deviation of that shape's layer.
     """
     text = network_of(experiment).vector_text(observation_size, action_size)
     theta = np.zeros(NativeWeights([text]).dimension(0), np.float32)

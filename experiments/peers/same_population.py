@@ -1,4 +1,4 @@
-"""The same population, on the same environment and devices: our lanes, and evosax's evaluation of Brax, measured."""
+"""Throughput of our lanes and of evosax on Brax, with the same population, environment and devices."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from neuroevo.networks.layers import unpack_weights
 
 
 class SamePopulation:
-    """Plays an episode of each genome, as often as it is asked to."""
+    """Population whose genomes play one episode each, in our lanes or with evosax."""
 
     def __init__(self, experiment: Experiment, lanes: int):
-        """Make both; their programs are compiled at their first use.
+        """Make both evaluators; their programs are compiled at the first use.
 
         Args:
-            experiment: Its task, backend, network, episode length and devices count.
-            lanes: How many episodes we play side by side.
+            experiment: The experiment; its task, backend, network, episode length and devices are used.
+            lanes: Number of episodes that our lanes play in parallel.
         """
         simulator = shared_simulator(experiment.task, experiment.backend)
         network = network_of(experiment)
@@ -50,18 +50,18 @@ class SamePopulation:
         self._play = player(self._problem, experiment.devices)
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """Its weights, float32 [D]."""
+        """Return a genome's weights, float32 [D]."""
         return self._weights.theta(genome)
 
     def ours(self, genomes: Sequence[Genome]) -> dict[str, float]:
-        """Plays them in our lanes.
+        """Play genomes in our lanes.
 
         Args:
-            genomes: Who plays.
+            genomes: The genomes.
 
         Returns:
-            useful_per_s, steps up to the ends of episodes by the wall time; useful_share, these steps by all that were
-            simulated; seconds; mean_steps and mean_return.
+            useful_per_s, steps until the ends of episodes per second of wall time; useful_share, their share of all
+            simulated steps; seconds; mean_steps and mean_return.
         """
         before, begun = self._evaluator.lane_steps, time.perf_counter()
         outcomes = self._evaluator.evaluate([Episode(genome, seed) for seed, genome in enumerate(genomes)])
@@ -69,7 +69,7 @@ class SamePopulation:
         return _row(outcomes.steps, outcomes.returns, seconds, self._evaluator.lane_steps - before)
 
     def evosax(self, genomes: Sequence[Genome]) -> dict[str, float]:
-        """Plays them with evosax; weights are made beforehand. See ours()."""
+        """Play genomes with evosax, with weights decoded beforehand; see ours()."""
         rows = [self._parameters(self._weights.theta(genome)) for genome in genomes]
         population = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
         jax.block_until_ready(population)  # type: ignore[no-untyped-call]
@@ -79,7 +79,7 @@ class SamePopulation:
         return _row(played, returns, time.perf_counter() - begun, played.size * self._problem.episode_length)
 
     def _parameters(self, theta: np.ndarray) -> Any:
-        """As Flax names them."""
+        """Return weights under Flax's names."""
         dense = [layer for layer in unpack_weights(self.text, theta).layers if layer.kernel is not None]
         return {"params": {f"Dense_{i}": {"kernel": layer.kernel, "bias": layer.bias} for i, layer in enumerate(dense)}}
 

@@ -1,4 +1,4 @@
-"""CMA-ME on the 20-dimensional sphere, the benchmark of Fontaine et al. 2020, by our algorithm `ribs`.
+"""CMA-ME on the 20-dimensional sphere, the benchmark of Fontaine et al. 2020, with neuroevo's algorithm `ribs`.
 
 pyribs's documentation reports a coverage of 29.24% and a QD-score of 6.89e6 for 15 emitters and 500 iterations on a
 grid of 500 x 500:
@@ -27,7 +27,7 @@ def sphere(solutions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         solutions: [N, 20].
 
     Returns:
-        float64 [N], and [N, 2]: sums of either half of the coordinates, of which those beyond 5.12 are turned back.
+        Fitness, float64 [N], and behaviors [N, 2]: sums of each half of the coordinates, with 5.12 / x for |x| > 5.12.
     """
     worst = D * (-LIMIT - SHIFT) ** 2
     fitness = (1 - np.sum((solutions - SHIFT) ** 2, axis=1) / worst) * 100
@@ -40,8 +40,8 @@ def run(seed: int, iterations: int) -> dict[str, float]:
     """Return the metrics of a run: elites, coverage and qd_score.
 
     Args:
-        seed: The run's.
-        iterations: Generations of 540 vectors.
+        seed: Seed of the run.
+        iterations: Number of generations of 540 vectors.
     """
     options = {"population": 540, "emitters": 15, "sigma": 0.5, "cells": (500,)}
     algorithm = Ribs(**options, low=(-BOUND, -BOUND), high=(BOUND, BOUND))

@@ -1,4 +1,4 @@
-"""Episodes of simulators that run on an accelerator themselves (Brax, MJX): the only room that imports JAX."""
+"""Evaluation of networks in simulators that run on the accelerator (Brax, MJX). Only this package imports JAX."""
 
 import os
 

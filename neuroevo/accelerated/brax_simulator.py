@@ -19,46 +19,46 @@ from neuroevo.envs.brax import BraxEnvironment
 
 
 class BraxSimulator:
-    """An environment of Brax; satisfies the Simulator protocol.
+    """Brax environment that satisfies the Simulator protocol.
 
     Attributes:
-        environment: Brax's.
+        environment: The Brax environment.
         state: Shapes and dtypes of a state.
-        observation_size: n.
-        action_size: How many numbers an action has.
+        observation_size: Number of values of an observation, n.
+        action_size: Number of values of an action.
     """
 
     def __init__(self, environment: envs.Env):
         """Trace the environment for its shapes.
 
         Args:
-            environment: One of Brax, or one with the same functions.
+            environment: A Brax environment, or an object with the same methods.
         """
         self.environment = environment
-        # Functions that are compiled by themselves are traced once in a process, not in each program that calls them;
-        # for MJX, whose step has thousands of operations, that takes seconds.
+        # Functions with their own jit are traced once per process instead of in each program that calls them; for MJX,
+        # whose step has thousands of operations, tracing takes seconds.
         self._reset, self._step = jax.jit(environment.reset), jax.jit(environment.step)
         state = jax.eval_shape(self._reset, jnp.zeros(2, jnp.uint32))
-        # With strong dtypes, so that the state has the same ones at the start as after steps.
+        # With strong dtypes, so that the initial state has the same dtypes as the later ones.
         self.state = jax.tree.map(_strong_shape, state)
         self.observation_size = self.observation(state).shape[-1]
         self.action_size = self.environment.action_size
 
     def reset(self, key: jax.Array) -> Any:
-        """Reset as Simulator describes."""
+        """Return an initial state; see Simulator."""
         return self._strong(self._reset(key))
 
     def observation(self, state: Any) -> jax.Array:
-        """Observe as Simulator describes."""
+        """Return the observation of a state; see Simulator."""
         return state.obs
 
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
-        """Step as Simulator describes."""
+        """Take a step; see Simulator."""
         after = self._strong(self._step(state, action))
         return after, after.reward, after.done > 0
 
     def bodies(self, state: Any) -> Transform:
-        """Return positions and rotations of a robot's bodies."""
+        """Return the positions and rotations of the robot's bodies."""
         return state.pipeline_state.x
 
     def system(self) -> System:
@@ -66,7 +66,7 @@ class BraxSimulator:
         return self.environment.sys
 
     def _strong(self, state: Any) -> Any:
-        """Convert a state to the dtypes of self.state, none of which JAX calls weak."""
+        """Convert a state to the dtypes of self.state, which are not weak types of JAX."""
         return jax.tree.map(lambda leaf, like: lax.convert_element_type(leaf, like.dtype), state, self.state)
 
 
@@ -76,14 +76,14 @@ def _strong_shape(leaf: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def shared_simulator(task: str, backend: str) -> BraxSimulator:
-    """Return the simulator of one of Brax's environments, the same object each time, so that JAX compiles it once.
+    """Return the simulator of a Brax environment; the object is cached, so that JAX compiles it once.
 
     Args:
-        task: Brax's name of it.
-        backend: Its physics.
+        task: Brax's name of the environment.
+        backend: Brax's name of the physics engine.
 
     Raises:
-        KeyError: Brax has none of that name.
+        KeyError: Brax has no environment of this name.
     """
     with quiet():
         return BraxSimulator(envs.get_environment(task, backend=backend))
@@ -97,7 +97,7 @@ def make_simulator(env: BraxEnvironment) -> BraxSimulator:
 
     Raises:
         UserError: The module cannot be imported.
-        ConfigError: There is no such environment.
+        ConfigError: The environment does not exist.
     """
     module, task = env.module_and_task
     if module:

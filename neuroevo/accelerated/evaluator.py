@@ -1,8 +1,8 @@
-"""The evaluator of simulators that run on the accelerator: plays episodes with networks and simulators in one program.
+"""Evaluator for simulators that run on the accelerator: one compiled program runs networks and simulators.
 
-Batches are played one after another, so that an episode's lane, which the last bits of some simulators depend on,
-follows from its batch alone. Batches that were submitted earlier but nobody waits for, those of elites' tests, are
-played together once they fill the lanes several times over.
+Batches are played one after another, so that an episode's lane, on which the last bits of some simulators depend,
+follows from its batch alone. Earlier batches that no caller waits for, those of elites' test episodes, are played
+together once they fill the lanes several times over.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from neuroevo.networks.layers import is_recurrent
 from neuroevo.networks.network import Network
 
 _FAILED = "the simulation gave numbers that are not finite"
-_WORTH_PLAYING = 4  # times the lanes: so many episodes that nobody waits for
+_WORTH_PLAYING = 4  # earlier batches are played when they have at least this many episodes per lane
 
 
 class AcceleratedEvaluator(Closing):
-    """Plays episodes on what JAX computes with; satisfies the Evaluator protocol.
+    """Evaluator on JAX's devices; satisfies the Evaluator protocol.
 
     Attributes:
-        device: "cpu" or "gpu", or what else JAX calls it.
-        dimension: D.
-        num_actions: How many numbers an action has.
-        lanes: How many episodes are played side by side.
-        lane_steps: Steps of all lanes so far, with an episode or without.
-        useful_share: How many of them had one, in [0, 1].
+        device: JAX's name of the platform, such as "cpu" or "gpu".
+        dimension: Number of weights, D.
+        num_actions: Number of values of an action.
+        lanes: Number of episodes played in parallel.
+        lane_steps: Steps of all lanes so far, including those of idle lanes.
+        useful_share: Share of these steps in which the lane had an episode, in [0, 1].
     """
 
     frame_skip = 1
@@ -61,27 +61,27 @@ class AcceleratedEvaluator(Closing):
         """Make the programs, which are compiled when the first episodes are played.
 
         Args:
-            simulator: What is played.
-            network: Who plays.
-            max_episode_steps: The environment's own limit.
-            lanes: How many episodes are played side by side.
-            devices: On how many of JAX's devices; None for all.
-            steps: Between looks at signals and progress.
+            simulator: The environment.
+            network: The policy network.
+            max_episode_steps: Maximal length of an episode in steps.
+            lanes: Number of episodes played in parallel.
+            devices: Number of JAX devices to use; None: all.
+            steps: Steps per call of the program, between checks of signals and progress.
 
         Raises:
-            UserError: There are not so many devices, lanes cannot be shared among them, or the network is recurrent.
+            UserError: JAX has fewer devices, `lanes` is not a multiple of their number, or the network is recurrent.
         """
         there = jax.devices()
         if devices is not None and not 1 <= devices <= len(there):
-            raise UserError(f"devices is {devices}, expected one in [1, {len(there)}], as JAX has")
+            raise UserError(f"devices is {devices}, expected a number in [1, {len(there)}], JAX's devices")
         used = there[:devices]
-        if lanes < 2 * len(used) or lanes % len(used):  # XLA compiles a single lane in another way, to other bits
+        if lanes < 2 * len(used) or lanes % len(used):  # XLA compiles a single lane differently: other rounding
             raise UserError(f"lanes is {lanes}, expected a multiple of the {len(used)} devices, at least 2 for each")
         self.device, self.lanes, self.observation_size = used[0].platform, lanes, simulator.observation_size
         self.num_actions = simulator.action_size
         layers = network.vector_text(self.observation_size, self.num_actions)
         if is_recurrent(layers):
-            raise UserError("networks beside a simulator on the accelerator have no lstm yet, expected one without")
+            raise UserError("lstm layers are not supported with a simulator on the accelerator")
         self.network_texts = [layers]
         self.weights = NativeWeights(self.network_texts)
         self.dimension = self.weights.dimension(0)
@@ -103,7 +103,7 @@ class AcceleratedEvaluator(Closing):
 
     @property
     def useful_share(self) -> float:
-        """See the class; 1 before the first step."""
+        """Share of lane steps with an episode, in [0, 1]; 1 before the first step."""
         return self._steps / self.lane_steps if self.lane_steps else 1.0
 
     def submit(
@@ -112,7 +112,7 @@ class AcceleratedEvaluator(Closing):
         priority: int = 0,  # noqa: ARG002
         on_results: OnResults | None = None,
     ) -> Batch:
-        """Queues episodes; see the Evaluator protocol. What is waited for is played first, whatever its priority."""
+        """Queue episodes; see the Evaluator protocol. The batch passed to wait() goes first; `priority` is ignored."""
         batch = Batch(len(episodes), on_results=on_results)
         if episodes:
             self._queue.append(_Queued(batch, list(episodes)))
@@ -128,7 +128,7 @@ class AcceleratedEvaluator(Closing):
         return batch.outcomes
 
     def advance(self, batch: Batch) -> None:
-        """Plays for at most `steps` steps; what is wanted is a batch that is not over."""
+        """Play at most `steps` steps of the group that contains an unfinished batch, or of the current group."""
         with self._closed_on_failure():
             if self._group is None:
                 self._group = self._next_group(batch)
@@ -136,25 +136,25 @@ class AcceleratedEvaluator(Closing):
                 self._group = None
 
     def look(self, what: Callable[[Any], Any]) -> Look:
-        """Return the state of the lanes and of the newest episodes; see Lanes.look."""
+        """Return part of the states of the lanes and of the newest stock; see Lanes.look()."""
         return self._programs.look(what)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
-        """Plays episodes: submit(), then wait()."""
+        """Play episodes and return their outcomes: submit(), then wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
     def work(self) -> Work:
-        """See the Evaluator protocol; each device counts as a thread, which works as far as its lanes have episodes."""
+        """Return the work done; each device counts as a thread, busy in proportion to its lanes with an episode."""
         devices = self._programs.devices
         return Work(self._steps, self._busy * devices, (time.perf_counter() - self._began) * devices)
 
     def close(self) -> None:
-        """Forgets what is queued."""
+        """Drop the queued episodes."""
         self._queue.clear()
         self._group = None
 
     def _next_group(self, wanted: Batch) -> _Group:
-        """Return the earlier batches, if they fill the lanes, or the wanted one and those after it."""
+        """Return the batches before the wanted batch if they fill the lanes, otherwise that batch and later ones."""
         place = next(place for place, queued in enumerate(self._queue) if queued.batch is wanted)
         earlier = [self._queue[index] for index in range(place)]
         if sum(len(queued.episodes) for queued in earlier) >= _WORTH_PLAYING * self.lanes:
@@ -166,7 +166,7 @@ class AcceleratedEvaluator(Closing):
         return _Group(chosen, self._programs.devices)
 
     def _advance(self, group: _Group) -> bool:
-        """Plays a group for some steps; True: it is over."""
+        """Play a group for some steps and return whether it is finished."""
         begun = time.perf_counter()
         programs = self._programs
         renew = (programs.in_stock == 0) & group.more
@@ -199,7 +199,7 @@ class AcceleratedEvaluator(Closing):
         return min(episode.max_steps or self._max_episode_steps, self._max_episode_steps)
 
     def _views(self, episodes: Sequence[Episode | None]) -> tuple[np.ndarray, np.ndarray]:
-        """Return what episodes' networks subtract and divide by, float32 [F, n] each, or [F, 0]."""
+        """Return the means and standard deviations that normalize observations, float32 [F, n] each, or [F, 0]."""
         if not self._programs.normalized:
             return (np.zeros((len(episodes), 0), np.float32),) * 2
         mean = np.zeros((len(episodes), self.observation_size), np.float32)
@@ -212,7 +212,7 @@ class AcceleratedEvaluator(Closing):
 
 @dataclass(frozen=True)
 class _Queued:
-    """A batch and its episodes."""
+    """Batch and its episodes."""
 
     batch: Batch
     episodes: list[Episode]
@@ -220,7 +220,7 @@ class _Queued:
 
 @dataclass
 class _Group:
-    """Batches that are played together; their episodes in order, those of each device every so many."""
+    """Batches that are played together; device k of K plays episodes k, k + K, k + 2K, ..."""
 
     queued: list[_Queued]
     devices: int
@@ -233,16 +233,16 @@ class _Group:
 
     @property
     def more(self) -> np.ndarray:
-        """Which devices have episodes that were not taken, bool [devices]."""
+        """Whether each device has episodes that were not taken yet, bool [devices]."""
         return np.array([number < len(self.episodes) for number in self._next])
 
     @property
     def left(self) -> int:
-        """How many episodes are not over."""
+        """Number of unfinished episodes."""
         return sum(queued.batch.left for queued in self.queued)
 
     def take(self, device: int, most: int) -> list[int]:
-        """Return the numbers of a device's next episodes."""
+        """Return the numbers of a device's next episodes, at most `most`."""
         first = self._next[device]
         own = list(range(first, len(self.episodes), self.devices))[:most]
         self._next[device] = first + len(own) * self.devices
@@ -251,7 +251,7 @@ class _Group:
     def book(
         self, numbers: np.ndarray, steps: np.ndarray, returns: np.ndarray, sums: np.ndarray, failed: np.ndarray
     ) -> None:
-        """Note finished episodes in their batches."""
+        """Record finished episodes in their batches."""
         if not len(numbers):
             return
         counts = steps[:, None].astype(np.float64) if sums.shape[1] else np.zeros((len(numbers), 0))

@@ -1,6 +1,6 @@
-"""Lanes of simulators on JAX's devices, and what the host does between runs of their program (program.py).
+"""Lanes of simulators on JAX's devices, and the host's part between calls of the compiled program (program.py).
 
-With several devices each has its own lanes, stock and episodes and runs the loop on its own, by shard_map.
+Each device has its own lanes, stock and episodes and runs the loop independently, by shard_map.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from neuroevo.accelerated.program import run, stock_up
 from neuroevo.accelerated.program_state import NO_EPISODE, Stock, first_state
 from neuroevo.accelerated.simulator import Simulator
 
-_STOCK = 256  # episodes at least: to stock up takes some milliseconds, however few there are
+_STOCK = 256  # least number of episodes in stock: stock_up() takes some milliseconds however few they are
 _AXIS = "devices"
 _EACH = PartitionSpec(_AXIS)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
 class FinishedEpisodes:
-    """What the host learns of a run of the program.
+    """Results of one call of the program.
 
     Attributes:
         episode: Numbers of the episodes that ended, int64 [E].
-        steps: Theirs, int64 [E].
-        returns: float64 [E].
-        sums: float64 [E, 2n].
-        failed: bool [E].
+        steps: Length of each in steps, int64 [E].
+        returns: Return of each, float64 [E].
+        sums: Sums of observations and of their squares, float64 [E, 2n], or [E, 0].
+        failed: Whether each failed, bool [E]; see Score.
         lane_steps: Steps of lanes with an episode.
         all_lane_steps: Steps of all lanes.
     """
@@ -49,14 +49,14 @@ class FinishedEpisodes:
 
 @dataclass(frozen=True)
 class Look:
-    """States of simulators, as the host sees them.
+    """Copy of part of the simulators' states on the host.
 
     Attributes:
-        played: The number of the episode whose state a lane has, int32 [L], or NO_EPISODE.
-        over: Whether that is over, or there is none, bool [L].
-        now: What was asked for of the lanes' states, arrays [L, ...].
-        stocked: Likewise of the stock, [F], those that have begun included.
-        start: What was asked for of its states, the episodes' first, arrays [F, ...].
+        played: Number of the episode in each lane, int32 [L], or NO_EPISODE.
+        over: Whether the lane is idle: its episode is finished or it has none, bool [L].
+        now: The selected part of the lanes' states, arrays [L, ...].
+        stocked: Numbers of the episodes in stock, int32 [F], including those that have started.
+        start: The selected part of the initial states of the episodes in stock, arrays [F, ...].
     """
 
     played: np.ndarray
@@ -67,13 +67,13 @@ class Look:
 
 
 class Lanes:
-    """The compiled program of one simulator and one network, and its state.
+    """Compiled program of one simulator and one network, and its state.
 
     Attributes:
-        lanes: L, of all devices.
-        stock: F, of all devices.
-        devices: How many there are.
-        in_stock: How many episodes each of them has in its stock, int64 [devices].
+        lanes: Number of lanes of all devices, L.
+        stock: Number of episodes that the stocks of all devices hold, F.
+        devices: Number of devices.
+        in_stock: Number of episodes in each device's stock that have not started, int64 [devices].
     """
 
     def __init__(
@@ -87,16 +87,16 @@ class Lanes:
         steps: int,
         normalized: bool,
     ):
-        """Compiles nothing yet: the first stock_up() and run() do.
+        """Allocate the state; the programs are compiled at the first stock_up() and run().
 
         Args:
-            simulator: What is played.
-            forward: The network; of an observation to an action.
-            dimension: D.
-            lanes: L, a multiple of the number of devices.
-            devices: JAX's.
-            steps: After how many steps the program returns.
-            normalized: Whether networks see observations normalized, and observations are added up.
+            simulator: The environment.
+            forward: The network, as a function of theta and an observation to an action.
+            dimension: Number of weights, D.
+            lanes: Number of lanes, L, a multiple of the number of devices.
+            devices: The JAX devices.
+            steps: Number of steps after which the program returns.
+            normalized: Whether to normalize observations and to accumulate their sums.
         """
         self.lanes, self.devices, self.normalized = lanes, len(devices), normalized
         mesh = Mesh(np.array(devices), (_AXIS,))
@@ -115,9 +115,9 @@ class Lanes:
         """Reset simulators for new episodes.
 
         Args:
-            renew: Which devices get a new stock, bool [devices]; the others must have nothing to take.
-            keys: Of the episodes' random numbers, uint32 [F, 2]; the first F / devices are the first device's.
-            stock: The rest; NO_EPISODE, at the end of a device's, where there are fewer.
+            renew: Whether each device gets a new stock, bool [devices]; the stocks of these must be empty.
+            keys: Random key of each episode, uint32 [F, 2]; the first F / devices are the first device's.
+            stock: The episodes; a device with fewer has NO_EPISODE at the end of its part.
         """
         put = partial(jax.device_put, device=self._sharded)
         self._state = self._stock_up(self._state, put(renew), put(keys), Stock(*map(put, stock)))
@@ -126,10 +126,10 @@ class Lanes:
         self.in_stock = np.where(renew, counts, self.in_stock)
 
     def run(self, more: np.ndarray) -> FinishedEpisodes:
-        """Plays until the stock of a device with more episodes is empty, or for some steps.
+        """Play until the stock of a device with more episodes is empty, or for the number of steps.
 
         Args:
-            more: Whether a device has more episodes than its stock, bool [devices].
+            more: Whether each device has more episodes than those in its stock, bool [devices].
         """
         self._state, ended, work = self._run(self._state, *jax.device_put((more, self._steps), self._sharded))
         ended, work, taken = jax.device_get((ended, work, self._state.taken))
@@ -152,10 +152,10 @@ class Lanes:
         )
 
     def look(self, what: Callable[[Any], Any]) -> Look:
-        """Copy an attribute of all states to the host.
+        """Copy part of all states to the host.
 
         Args:
-            what: The part of a simulator's state.
+            what: Function that selects the part of a simulator's state.
         """
         playing, idle, _, stock, _ = self._state
         seen = playing.episode, idle, what(playing.simulation), stock.episode, what(stock.simulation)
@@ -164,7 +164,7 @@ class Lanes:
 
 @lru_cache(maxsize=8)  # evaluators of the same environment and network share what was compiled
 def _compiled(simulator: Any, forward: Forward, mesh: Mesh) -> tuple[Any, Any]:
-    """Functions of stock_up() and run() for all devices."""
+    """Return the compiled stock_up() and run() for all devices."""
 
     def compiled(program: Any) -> Any:
         each = jax.shard_map(program, mesh=mesh, in_specs=_EACH, out_specs=_EACH, check_vma=False)

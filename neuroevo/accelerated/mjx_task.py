@@ -1,4 +1,4 @@
-"""A robot of the user's own on MJX, as one of Brax's environments, with the task that its options describe."""
+"""Brax environment for the user's own MuJoCo model on MJX; options define its reward and termination."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from neuroevo.envs.mjx import MjxOptions, MjxRobot
 
 
 class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
-    """Observes positions, from `excluded_positions` on, and velocities. An action is scaled to the actuators' ranges.
+    """Brax environment of a MuJoCo model.
 
-    The reward of a step is
+    The observation consists of positions, from index `excluded_positions`, and velocities. Actions are scaled to the
+    actuators' control ranges. The reward of a step is
 
-        forward_reward_weight * the main body's speed along x + healthy_reward + sum of weight * sensor
-        - ctrl_cost_weight * sum of squares of what actuators are told,
+        forward_reward_weight * speed of the main body along x + healthy_reward + sum of weight * sensor
+        - ctrl_cost_weight * sum of squared controls,
 
-    and the episode is over where the main body's height is outside healthy_z_range.
+    and the episode ends when the main body's height is outside healthy_z_range.
     """
 
     def __init__(self, options: MjxOptions):
         """Load the model.
 
         Args:
-            options: Its file, and the task's.
+            options: The model's file and the task's parameters.
 
         Raises:
             UserError: MuJoCo or MJX cannot use the model.
@@ -60,7 +61,7 @@ class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
         self._weights = np.array([weight for _, weight in options.sensor_reward_weights], np.float32)
         self._excluded = _unobserved(model) if options.excluded_positions is None else options.excluded_positions
         if self._excluded > model.nq:
-            reason = f"expected at most {model.nq}, as the model has positions"
+            reason = f"expected at most {model.nq}, the model's number of positions"
             raise ConfigError([Problem("env.options.excluded_positions", reason, self._excluded)])
         limited = model.actuator_ctrllimited.astype(bool)
         low, high = np.where(limited[:, None], model.actuator_ctrlrange, [-1.0, 1.0]).T
@@ -110,7 +111,7 @@ def _unobserved(model: mujoco.MjModel) -> int:
 def _sensor_address(model: mujoco.MjModel, name: str, key: str) -> int:
     sensor = _index(model, mujoco.mjtObj.mjOBJ_SENSOR, name, key)
     if model.sensor_dim[sensor] != 1:
-        reason = f"the sensor '{name}' gives {model.sensor_dim[sensor]} numbers, expected sensors that give one"
+        reason = f"the sensor '{name}' has {model.sensor_dim[sensor]} values, expected a sensor with one value"
         raise ConfigError([Problem(f"env.options.{key}", reason, name)])
     return int(model.sensor_adr[sensor])
 
@@ -119,8 +120,8 @@ def _index(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str, key: str) -> i
     index = mujoco.mj_name2id(model, kind, name)
     if index < 0:
         names = list(_names(model, kind))
-        has = f"it has {', '.join(names)}" if names else "it has none with a name"
         what = "body" if kind == mujoco.mjtObj.mjOBJ_BODY else "sensor"
+        has = f"it has {', '.join(names)}" if names else f"it has no named {what}"
         reason = f"the model has no {what} '{name}'{did_you_mean(name, names)} ({has})"
         raise ConfigError([Problem(f"env.options.{key}", reason, name)])
     return index
@@ -132,7 +133,7 @@ def _names(model: mujoco.MjModel, kind: mujoco.mjtObj) -> Iterable[str]:
 
 
 def make_simulator(env: MjxRobot) -> BraxSimulator:
-    """Return the simulator of a robot, the same object as long as options and the model's file are the same.
+    """Return the simulator of a robot; the object is cached by the options and the contents of the model's file.
 
     Args:
         env: The robot.
@@ -142,7 +143,7 @@ def make_simulator(env: MjxRobot) -> BraxSimulator:
         ConfigError: The model lacks a body or a sensor that the options name.
     """
     file = env.file
-    assert file is not None  # its name has one
+    assert file is not None  # the environment's name contains it
     return _simulator(replace(env.options, xml_file=str(file.path)), file.sha256())
 
 

@@ -1,4 +1,4 @@
-"""Networks of the package in JAX: their initial weights and their outputs."""
+"""JAX implementation of the package's networks: initial weights and outputs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Forward = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 def initial_scales(text: str, dimension: int) -> np.ndarray:
-    """By how much the noise of each initial weight is multiplied.
+    """Return the factors by which noise is multiplied to give the initial weights.
 
     Args:
         text: The network as text.
-        dimension: D.
+        dimension: Number of weights, D.
 
     Returns:
-        float32 [D].
+        The factors, float32 [D].
     """
     scales = np.zeros(dimension, np.float32)
     for layer in unpack_weights(text, scales).layers:
@@ -34,14 +34,14 @@ def initial_scales(text: str, dimension: int) -> np.ndarray:
 
 
 def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
-    """Make the function of one network and one observation; jax.vmap makes those of many.
+    """Return the forward function of one network for one observation; use jax.vmap for batches.
 
     Args:
         text: The network as text.
-        statistics: Statistics of its vbn layers, float32 [S], which hold for one theta only; None without such layers.
+        statistics: Statistics of its vbn layers, float32 [S], which are valid for one theta only; None without vbn.
 
     Returns:
-        A function of theta, float32 [D], and an observation of the network's shape, that gives outputs, float32 [W].
+        A function of theta, float32 [D], and an observation of the network's shape, that returns outputs, float32 [W].
     """
 
     def outputs(theta: jax.Array, observation: jax.Array) -> jax.Array:
@@ -56,17 +56,17 @@ def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
     return outputs
 
 
-@lru_cache(maxsize=8)  # the same function for the same arguments, so that JAX finds what it has compiled
+@lru_cache(maxsize=8)  # equal arguments give the identical function, so that JAX reuses its compiled programs
 def policy(text: str, bins: int) -> Forward:
-    """Make the function of the action of one network and one observation.
+    """Return the function from theta and an observation to an action.
 
     Args:
         text: The network as text, without vbn layers.
-        bins: Network.action_bins: how many evenly spaced values from -1 to 1 each number of an action may have, with an
-            output for each, of which the greatest is taken; 0: an output is a number of an action.
+        bins: Network.action_bins: bins per action dimension, evenly spaced from -1 to 1 (argmax over the outputs of the
+            bins); 0: the outputs are the action.
 
     Returns:
-        A function of theta and an observation that gives an action, float32 [A], in [-1, 1].
+        A function of theta and an observation that returns an action, float32 [A], in [-1, 1].
     """
     outputs = forward(text)
     if not bins:
@@ -83,7 +83,7 @@ def _apply(layer: Layer, x: jax.Array) -> jax.Array:
     if layer.kind == "conv":
         x = _convolution(layer, x)
     elif layer.kind == "dense" and layer.kernel is not None:
-        # Each lane has weights of its own. As a product of matrices this takes XLA up to four times as long.
+        # Each lane has its own weights. As a matrix product this takes XLA up to four times as long.
         x = jnp.sum(x.reshape(-1, 1) * layer.kernel, axis=0)
     elif layer.kind in ("max_pool", "avg_pool"):
         x = _pool(layer, x)
@@ -95,10 +95,10 @@ def _apply(layer: Layer, x: jax.Array) -> jax.Array:
         x = jax.nn.standardize(x, epsilon=1e-3)
     elif layer.kind == "vbn":
         if layer.mean is None:
-            raise ValueError(f"the statistics of {layer.name} are unknown, expected those of a reference batch")
+            raise ValueError(f"the statistics of {layer.name} are missing, expected those of a reference batch")
         x = (x - layer.mean) * layer.factor
     elif layer.kind != "bias":
-        raise UserError(f"layer {layer.name}: networks beside a simulator on the accelerator have no such layers yet")
+        raise UserError(f"layer {layer.name} is not supported with a simulator on the accelerator")
     return x if layer.bias is None else x + layer.bias
 
 

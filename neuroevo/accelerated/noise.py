@@ -1,10 +1,10 @@
-"""The noise of genomes in JAX: the bits of the native core (custom_ops/core/noise.h), on whatever JAX computes with.
+"""Noise of genomes in JAX, bit-identical to the native core's (custom_ops/core/noise.h) on every platform.
 
-noise(seed, position) is Philox4x32-10 (Salmon et al. 2011) and the transform of Box and Muller (1958), in operations
-that IEEE 754 rounds exactly. XLA has no fused multiply-add that it promises to keep, so one is made of float64: the
-product of two float32 is exact there, and their sum with a third is rounded to odd before it becomes float32, so that
-rounding twice gives what rounding once would (Boldo and Melquiond 2008). All of it needs JAX's 64-bit types, which the
-functions here switch on for themselves alone.
+noise(seed, position) is Philox4x32-10 (Salmon et al. 2011) followed by the Box-Muller transform (1958), in operations
+that IEEE 754 rounds exactly. XLA does not guarantee a fused multiply-add, so fma() emulates it in float64: the product
+of two float32 is exact, and its sum with a third is rounded to odd before the conversion to float32, so that rounding
+twice gives the same result as rounding once (Boldo and Melquiond 2008). The functions enable JAX's 64-bit types, which
+they need, locally.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 
 
 def noise(seeds: jax.Array, dimension: int) -> jax.Array:
-    """Return the noise of positions 0 to D - 1.
+    """Return the noise at positions 0 to D - 1.
 
-    Three programs one after another: in a single one XLA computes the words and the logarithms, which weights share,
-    for each weight anew.
+    It runs three programs in sequence: in a single program XLA would recompute for each weight the words and logarithms
+    that weights share.
 
     Args:
         seeds: uint64 [K], made under enable_x64.
-        dimension: D.
+        dimension: Number of weights, D.
 
     Returns:
-        float32 [K, D].
+        The noise, float32 [K, D].
     """
     words = _words(seeds, -(-dimension // 4))
     return _in_order(*_normals(words[0], words[1]), *_normals(words[2], words[3]), dimension)
@@ -87,26 +87,26 @@ def initial(seeds: object, scales: jax.Array) -> jax.Array:
     """Return initial weights.
 
     Args:
-        seeds: [K], in [0, 2**64).
-        scales: By how much each weight's noise is multiplied, float32 [D].
+        seeds: Seeds [K], in [0, 2**64).
+        scales: Factor of each weight's noise, float32 [D].
 
     Returns:
-        float32 [K, D].
+        The weights, float32 [K, D].
     """
     with enable_x64():
         return _scaled(noise(jnp.asarray(seeds, jnp.uint64), scales.shape[-1]), scales)
 
 
 def perturbed(thetas: jax.Array, seeds: object, scales: object) -> jax.Array:
-    """Weights after a mutation each: theta + scale * noise(seed), by one fused multiply-add.
+    """Return weights after one mutation each: theta + scale * noise(seed), by one fused multiply-add.
 
     Args:
-        thetas: float32 [K, D].
-        seeds: [K], in [0, 2**64).
-        scales: [K], which float32 represents exactly.
+        thetas: Weights before the mutation, float32 [K, D].
+        seeds: Seeds [K], in [0, 2**64).
+        scales: Mutation scales [K], exactly representable in float32.
 
     Returns:
-        float32 [K, D].
+        The mutated weights, float32 [K, D].
     """
     with enable_x64():
         values = noise(jnp.asarray(seeds, jnp.uint64), thetas.shape[-1])
@@ -125,12 +125,12 @@ def fma(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
     outward = (error > 0) == (total > 0)
     odd = jnp.where(outward, bits + jnp.uint64(1), bits - jnp.uint64(1))
     total = lax.bitcast_convert_type(jnp.where((error != 0) & is_even, odd, bits), jnp.float64)
-    # XLA may leave out a conversion to float32 that is followed by one to float64, but never this rounding.
+    # XLA may remove a conversion to float32 that is followed by one to float64, but never reduce_precision.
     return lax.reduce_precision(total, exponent_bits=8, mantissa_bits=23).astype(jnp.float32)
 
 
 def _philox(seeds: jax.Array, counters: jax.Array) -> list[jax.Array]:
-    """Four words of 32 bits for each seed and counter, each in a uint64."""
+    """Return the four 32-bit words of each seed and counter, each stored in a uint64."""
     low = jnp.uint64(_LOW)
     shape = jnp.broadcast_shapes(seeds.shape, counters.shape)
     words = [jnp.broadcast_to(word, shape) for word in (counters & low, counters >> 32)]
@@ -146,7 +146,7 @@ def _philox(seeds: jax.Array, counters: jax.Array) -> list[jax.Array]:
 @jax.jit
 def _normals(radius: jax.Array, angle: jax.Array) -> tuple[jax.Array, jax.Array]:
     u = fma(radius.astype(jnp.float32), jnp.float32(2.0**-32), jnp.float32(2.0**-33))
-    # A float64 square root of a float32 rounds to the float32 one; a float32 one may be approximate on a GPU.
+    # A float64 square root of a float32 rounds to the exact float32 result; the GPU's float32 root may be approximate.
     root = jnp.sqrt(_minus_two_log(u).astype(jnp.float64))
     length = lax.reduce_precision(root, exponent_bits=8, mantissa_bits=23).astype(jnp.float32)
     sin, cos = _sin_cos(angle)

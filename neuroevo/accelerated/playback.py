@@ -1,4 +1,4 @@
-"""Episodes watched step by step, in the very program that plays them unwatched, so that not a bit is different."""
+"""Playback of episodes step by step, in the same program as in training, so that results are bit-identical."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def watch(
     what: Callable[[Any], Any],
     on_progress: Progress | None = None,
 ) -> tuple[Outcomes, list[list[Any]]]:
-    """Plays episodes and keeps something of every state.
+    """Play episodes and record part of every state.
 
     Args:
-        evaluator: Which returns after each step.
-        episodes: What is played, N of them.
-        what: The part of a simulator's state that is kept.
+        evaluator: Evaluator whose program returns after each step (steps=1).
+        episodes: The N episodes.
+        what: Function that selects the recorded part of a simulator's state.
         on_progress: See the Evaluator protocol.
 
     Returns:
-        What came of them, and for each a list of that part: at its start and after its steps. An episode that ends with
-        its first step has its start alone.
+        The outcomes, and for each episode the recorded parts of its initial state and of the states after its steps.
+        An episode that ends with its first step has only the initial one.
     """
     kept: list[list[Any]] = [[] for _ in episodes]
     finished: set[int] = set()
@@ -44,7 +44,7 @@ def watch(
         for place in np.flatnonzero(seen.stocked != NO_EPISODE).tolist():
             if not kept[seen.stocked[place]]:
                 kept[seen.stocked[place]].append(_of(seen.start, place))
-        # A lane shows the last state of an episode that is over until it takes another.
+        # A lane keeps the last state of a finished episode until it takes the next one.
         for lane in np.flatnonzero(seen.played != NO_EPISODE).tolist():
             number = int(seen.played[lane])
             if number not in finished:
@@ -60,8 +60,8 @@ def page(simulator: BraxSimulator, frames: Sequence[Any]) -> str:
     """Return an HTML page that shows a robot in Brax's viewer, which the page loads from the Internet.
 
     Args:
-        simulator: Of the robot.
-        frames: What its bodies() gave, one after another.
+        simulator: The robot's simulator.
+        frames: Return values of bodies() for successive states.
     """
     system = simulator.system().tree_replace({"opt.timestep": simulator.environment.dt})
     return html.render(system, [SimpleNamespace(x=frame) for frame in frames], colab=False)

@@ -17,20 +17,20 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 from neuroevo.envs.playground import PlaygroundTask
 
-_FOR_POLICIES = "state"  # of the observations of a task that has several, for policies and for critics
+_FOR_POLICIES = "state"  # key of the policy's observation in tasks with separate observations for critics
 
 
 class PlaygroundSimulator(BraxSimulator):
-    """A task of Playground; satisfies the Simulator protocol."""
+    """Playground task that satisfies the Simulator protocol."""
 
     def observation(self, state: Any) -> jax.Array:
-        """Return what policies observe, of a task that has more for critics."""
+        """Return the observation for policies; some tasks have another one for critics."""
         several = isinstance(state.obs, Mapping)
         return state.obs[_FOR_POLICIES] if several else state.obs
 
     def bodies(self, state: Any) -> Transform:
-        """Return positions and rotations of a robot's bodies."""
-        return Transform(pos=state.data.xpos[..., 1:, :], rot=state.data.xquat[..., 1:, :])  # but the world's
+        """Return the positions and rotations of the robot's bodies."""
+        return Transform(pos=state.data.xpos[..., 1:, :], rot=state.data.xquat[..., 1:, :])  # without the world body
 
     def system(self) -> System:
         """Return the robot's model, for Brax's viewer."""
@@ -38,7 +38,7 @@ class PlaygroundSimulator(BraxSimulator):
 
 
 def make_simulator(env: PlaygroundTask) -> PlaygroundSimulator:
-    """Return the simulator of a task, the same object each time.
+    """Return the simulator of a task; the object is cached.
 
     Args:
         env: The task.
@@ -47,7 +47,7 @@ def make_simulator(env: PlaygroundTask) -> PlaygroundSimulator:
         UserError: Playground cannot make the task.
         ConfigError: Playground has no such task.
     """
-    from mujoco_playground import registry  # an extra that few have
+    from mujoco_playground import registry  # an optional dependency
 
     task, known = env.task, registry.ALL_ENVS
     if task not in known:

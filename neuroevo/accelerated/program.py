@@ -1,11 +1,10 @@
-"""What is compiled: lanes of simulators and their networks, which are refilled as their episodes end.
+"""The compiled program: lanes of simulators and networks, which are refilled as their episodes end.
 
-A program plays L lanes side by side. It takes new episodes, whose simulators were reset beforehand, from a stock of F;
-lanes that an episode has left are refilled in the same loop, so that it costs nothing that episodes have different
-lengths. The program returns after some steps, or when the stock is empty and too many lanes are idle. When nothing is
-left to begin and half of the lanes are idle, the others move together and only that half is stepped on: the longest
-episodes of a generation decide when it ends. The program never looks at a clock: the same episodes take the same lanes
-in every run.
+The program plays L lanes in parallel. New episodes, whose simulators were reset beforehand, come from a stock of F.
+Idle lanes are refilled in the loop, so that episodes of different lengths cost nothing. The program returns after a
+number of steps, or when the stock is empty and too many lanes are idle. When no episode is left to start and half of
+the lanes are idle, the active lanes are compacted and only their half is stepped: the longest episodes of a generation
+determine when it ends. Nothing depends on a clock: the same episodes take the same lanes in every run.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from neuroevo.accelerated.program_state import NO_EPISODE, Carry, Ended, Players
 from neuroevo.accelerated.simulator import Simulator
 from neuroevo.core.observation_statistics import CLIP
 
-_FEWEST = 2  # lanes: XLA compiles a single one in another way, to other bits
-_MOST_IDLE = 16  # the program returns for new episodes when one lane in so many is idle
+_FEWEST = 2  # lanes: XLA compiles a single lane differently, with other rounding
+_MOST_IDLE = 16  # the program returns for new episodes when at least 1 / _MOST_IDLE of the lanes are idle
 
 
 def stock_up(simulator: Simulator, state: State, renew: jax.Array, keys: jax.Array, others: Stock) -> State:
     """Reset simulators for new episodes of one device.
 
     Args:
-        simulator: What is played.
-        state: The device's.
-        renew: Whether it gets a new stock, bool [1].
-        keys: Of the episodes' random numbers, uint32 [F, 2].
-        others: The rest of them.
+        simulator: The environment.
+        state: The device's state.
+        renew: Whether the device gets a new stock, bool [1].
+        keys: Random key of each episode, uint32 [F, 2].
+        others: The other data of the episodes.
     """
     new = Players(jax.vmap(simulator.reset)(keys), *others)  # type: ignore[arg-type]
     stock = jax.tree.map(partial(jnp.where, renew[0]), new, state.stock)
-    known = jnp.where(state.idle, NO_EPISODE, state.playing.episode)  # numbers may be given again
+    known = jnp.where(state.idle, NO_EPISODE, state.playing.episode)  # a later group reuses the numbers
     playing = state.playing._replace(episode=known)
     return state._replace(playing=playing, stock=stock, taken=jnp.where(renew, 0, state.taken))
 
@@ -46,17 +45,17 @@ def stock_up(simulator: Simulator, state: State, renew: jax.Array, keys: jax.Arr
 def run(
     simulator: Simulator, forward: Forward, state: State, more: jax.Array, steps: jax.Array
 ) -> tuple[State, Ended, jax.Array]:
-    """Make the loop of one device.
+    """Run the loop of one device.
 
     Args:
-        simulator: What is played.
-        forward: The network, of an observation to an action.
-        state: The device's.
-        more: Whether it has more episodes than its stock, bool [1].
-        steps: After how many to return, int32 [1].
+        simulator: The environment.
+        forward: The network, as a function of theta and an observation to an action.
+        state: The device's state.
+        more: Whether the device has more episodes than those in its stock, bool [1].
+        steps: Number of steps after which to return, int32 [1].
 
     Returns:
-        The state, what has ended, and int32 [1, 2]: steps of lanes with an episode, and of all lanes.
+        The state, the episodes that ended, and int32 [1, 2]: steps of lanes with an episode, and of all lanes.
     """
     lanes = len(state.idle)
     half = lanes // 2
@@ -95,7 +94,7 @@ def run(
 
 
 def _begin(stocked: jax.Array, state: State) -> State:
-    """Idle lanes take episodes from the stock, in order."""
+    """Start episodes from the stock in idle lanes, in order."""
     source = state.taken[0] + jnp.cumsum(state.idle) - 1
     takes = state.idle & (source < stocked)
     source = jnp.where(takes, source, 0)
@@ -114,17 +113,17 @@ def _begin(stocked: jax.Array, state: State) -> State:
 
 
 def _run_half(step: Callable[[Carry], Carry], half: int, steps: jax.Array, carry: Carry) -> Carry:
-    """Make the loop over the first lanes, to which those with episodes move; no episode starts any more.
+    """Move the active lanes to the first half and run the loop over it; no further episode starts.
 
     Args:
-        step: Of as many lanes as there are.
-        half: How many; no more have episodes.
-        steps: After how many to return.
-        carry: Of all lanes.
+        step: Function that steps any number of lanes.
+        half: Number of lanes to step; at most this many have episodes.
+        steps: Number of steps after which to return.
+        carry: The carry of all lanes.
     """
     state = carry.state
     all_lanes = state.playing, state.idle, state.score
-    # They stay where they are once all are among the first, so that it does not matter when the program returns.
+    # Lanes keep their places once the active ones are in the first half: results do not depend on when run() returns.
     order = jnp.where(jnp.all(state.idle[half:]), jnp.arange(len(state.idle)), jnp.argsort(state.idle, stable=True))
     all_lanes = jax.tree.map(lambda leaf: leaf[order], all_lanes)
     playing, idle, score = jax.tree.map(lambda leaf: leaf[:half], all_lanes)
@@ -141,7 +140,7 @@ def _run_half(step: Callable[[Carry], Carry], half: int, steps: jax.Array, carry
 
 
 def _stepped(simulator: Simulator, forward: Forward, carry: Carry) -> Carry:
-    """Step all lanes; record the outcomes of the episodes that end."""
+    """Step all lanes and record the outcomes of the episodes that end."""
     state, over = _step(simulator, forward, carry.state)
     playing = jnp.sum(~state.idle, dtype=jnp.int32)
     work = carry.work + jnp.array([playing, len(over)], jnp.int32)
@@ -176,7 +175,7 @@ def _step(simulator: Simulator, forward: Forward, state: State) -> tuple[State, 
 
 
 def _end(state: State, ended: Ended, over: jax.Array) -> tuple[State, Ended]:
-    """Note the outcomes of finished episodes, and leave their lanes idle."""
+    """Record the outcomes of finished episodes and mark their lanes idle."""
     place = jnp.where(over, ended.number[0] + jnp.cumsum(over) - 1, len(ended.episode))
 
     def noted(values: jax.Array, new: jax.Array) -> jax.Array:
@@ -189,7 +188,7 @@ def _end(state: State, ended: Ended, over: jax.Array) -> tuple[State, Ended]:
 
 
 def _add(sums: jax.Array, values: jax.Array) -> jax.Array:
-    """Add to pairs of a sum and its rounding error."""
+    """Add values to compensated sums, pairs of a sum and its rounding error."""
     total, rest = sums[..., 0], sums[..., 1]
     value = values + rest
     after = total + value
@@ -197,5 +196,5 @@ def _add(sums: jax.Array, values: jax.Array) -> jax.Array:
 
 
 def _wide(mask: jax.Array, like: jax.Array) -> jax.Array:
-    """Return a mask [K] with as many dimensions as an array [K, ...]."""
+    """Reshape a mask [K] so that it broadcasts against an array [K, ...]."""
     return mask.reshape(mask.shape + (1,) * (like.ndim - 1))

@@ -1,4 +1,4 @@
-"""What the compiled program takes, carries and returns (program.py)."""
+"""Inputs, loop state and outputs of the compiled program (program.py)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ NO_EPISODE = -1
 
 
 class Players(NamedTuple):
-    """Simulators with the networks that play them.
+    """Simulators with the networks that control them.
 
     Attributes:
         simulation: The simulators' states, each array [K, ...].
-        theta: float32 [K, D].
-        episode: The episode's number, int32 [K]; NO_EPISODE: there is none. A lane keeps that of the last, as it keeps
-            its state, until there is new stock.
-        limit: After how many steps it ends, int32 [K].
-        mean: What is subtracted from the n numbers of an observation, float32 [K, n]; [K, 0] if networks see them as
-            they are.
-        std: What they are divided by then, likewise.
+        theta: Weights of the networks, float32 [K, D].
+        episode: Number of the episode, int32 [K], or NO_EPISODE. A lane keeps the number and the state of its last
+            episode until it gets new stock.
+        limit: Step limit of the episode, int32 [K].
+        mean: Mean by which observations are normalized, float32 [K, n]; [K, 0] without normalization.
+        std: Standard deviation by which they are divided, likewise.
     """
 
     simulation: Any
@@ -34,14 +33,14 @@ class Players(NamedTuple):
 
 
 class Stock(NamedTuple):
-    """What the host says of F new episodes: Players without their simulators.
+    """Host data of F new episodes: Players without the simulators.
 
     Attributes:
-        theta: float32 [F, D].
-        episode: int32 [F].
-        limit: int32 [F].
-        mean: float32 [F, n] or [F, 0].
-        std: Likewise.
+        theta: Weights, float32 [F, D].
+        episode: Numbers of the episodes, int32 [F].
+        limit: Step limits, int32 [F].
+        mean: Means of observations, float32 [F, n] or [F, 0].
+        std: Standard deviations, likewise.
     """
 
     theta: jax.Array
@@ -52,14 +51,13 @@ class Stock(NamedTuple):
 
 
 class Score(NamedTuple):
-    """What has come of episodes so far. Sums are pairs of float32, a sum and what rounding left out (Kahan 1965).
+    """Results of episodes so far. Sums are compensated: pairs of float32, a sum and its rounding error (Kahan 1965).
 
     Attributes:
-        steps: int32 [K].
-        returns: float32 [K, 2].
-        sums: Of the observations, n numbers each, and then of their squares: float32 [K, 2n, 2]; [K, 0, 2] if nobody
-            asks for them.
-        failed: Whether the simulation gave numbers that are not finite, bool [K].
+        steps: Number of steps, int32 [K].
+        returns: Sum of rewards, float32 [K, 2].
+        sums: Sums of the observations and of their squares, float32 [K, 2n, 2]; [K, 0, 2] without normalization.
+        failed: Whether the simulation produced non-finite numbers, bool [K].
     """
 
     steps: jax.Array
@@ -69,12 +67,12 @@ class Score(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Episodes that ended while the program ran, the first `number` of these arrays.
+    """Episodes that ended during a call of the program; the first `number` entries of each array are valid.
 
     Attributes:
-        number: int32 [1].
-        episode: int32 [L + F].
-        score: Arrays of [L + F, ...].
+        number: Number of these episodes, int32 [1].
+        episode: Their numbers, int32 [L + F].
+        score: Their scores, arrays [L + F, ...].
     """
 
     number: jax.Array
@@ -83,14 +81,14 @@ class Ended(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything that the program takes and returns.
+    """State of the program between calls.
 
     Attributes:
         playing: The L lanes.
-        idle: Which of them have no episode, or one that is over, bool [L].
-        score: Of their episodes.
-        stock: F episodes that are ready to begin.
-        taken: How many of these have begun, int32 [1].
+        idle: Whether each lane has no episode or a finished one, bool [L].
+        score: Scores of the lanes' episodes.
+        stock: The F episodes in stock.
+        taken: Number of these that have started, int32 [1].
     """
 
     playing: Players
@@ -101,12 +99,12 @@ class State(NamedTuple):
 
 
 class Carry(NamedTuple):
-    """What the loop carries.
+    """Carry of the loop.
 
     Attributes:
         state: The lanes and the stock.
-        ended: Episodes that ended in this run.
-        steps: How many were taken, int32.
+        ended: Episodes that ended during this call.
+        steps: Number of steps taken, int32.
         work: Steps of lanes with an episode, and of all lanes that were stepped, int32 [2].
     """
 
@@ -117,15 +115,15 @@ class Carry(NamedTuple):
 
 
 def first_state(simulation: Any, dimension: int, lanes: int, stock: int, devices: int, numbers: int) -> State:
-    """Lanes without episodes and an empty stock.
+    """Return lanes without episodes and an empty stock.
 
     Args:
-        simulation: The shapes and dtypes of a simulator's state. Those of lanes are zeros, which nobody looks at.
-        dimension: D.
-        lanes: L, of all devices.
-        stock: F, of all devices.
-        devices: How many there are.
-        numbers: 2n, or 0 if observations are not added up.
+        simulation: Shapes and dtypes of a simulator's state; the initial states are zeros, which are never used.
+        dimension: Number of weights, D.
+        lanes: Number of lanes of all devices, L.
+        stock: Size of the stocks of all devices, F.
+        devices: Number of devices.
+        numbers: 2n, or 0 if sums of observations are not accumulated.
     """
 
     def players(count: int) -> Players:

@@ -1,4 +1,4 @@
-"""The protocol of a simulator, pure functions of the arrays of one episode, which the lanes vectorize."""
+"""Protocol of a simulator: pure functions on the arrays of one episode, which the lanes vectorize."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import jax
 
 
 class Simulator(Protocol):
-    """Functions that JAX can compile and vmap.
+    """Simulator whose methods JAX can compile and vmap.
 
     Attributes:
         state: Shapes and dtypes of a state, a tree of jax.ShapeDtypeStruct.
-        observation_size: n.
-        action_size: How many numbers an action has.
+        observation_size: Number of values of an observation, n.
+        action_size: Number of values of an action.
     """
 
     state: Any
@@ -25,24 +25,24 @@ class Simulator(Protocol):
     action_size: int
 
     def reset(self, key: jax.Array) -> Any:
-        """Return the state at the start of an episode.
+        """Return the initial state of an episode.
 
         Args:
-            key: uint32 [2], from which everything random follows.
+            key: Random key, uint32 [2], which determines everything random.
         """
 
     def observation(self, state: Any) -> jax.Array:
         """Return the observations of states [...], float32 [..., n]."""
 
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
-        """Return what follows from an action.
+        """Take a step.
 
         Args:
-            state: The state before it.
-            action: float32 [action_size], in [-1, 1].
+            state: The state before the step.
+            action: The action, float32 [action_size], in [-1, 1].
 
         Returns:
-            The state, the reward, float32, and whether the episode is over, bool.
+            The next state, the reward, float32, and whether the episode is over, bool.
         """
 
 

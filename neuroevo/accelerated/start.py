@@ -1,4 +1,4 @@
-"""Start JAX as an environment requires it, and make the evaluator."""
+"""Initialization of JAX and of the evaluator for environments on the accelerator."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CACHE = "JAX_COMPILATION_CACHE_DIR"
 def make_evaluator(env: Environment, network: Network, device: str = "auto", steps: int = 64) -> AcceleratedEvaluator:
     """Make the evaluator of an environment whose simulator runs on the accelerator.
 
-    Programs are compiled when the first episodes are played, which takes up to a minute. What was compiled is kept
-    between runs, in the folder that JAX_COMPILATION_CACHE_DIR names or ~/.cache/neuroevo/jax.
+    Programs are compiled when the first episodes are played, which takes up to a minute. Compiled programs are cached
+    in the folder JAX_COMPILATION_CACHE_DIR, by default ~/.cache/neuroevo/jax.
 
     Args:
         env: The environment.
@@ -35,8 +35,8 @@ def make_evaluator(env: Environment, network: Network, device: str = "auto", ste
         steps: Steps between checks of signals and progress.
 
     Raises:
-        UserError: There is no such environment or device, or a model cannot be simulated.
-        ConfigError: The network cannot play it, or the model lacks what options name.
+        UserError: The environment or device does not exist, or a model cannot be simulated.
+        ConfigError: The network does not fit the environment, or the model lacks a part that the options name.
     """
     for problem in check(network, env.given_name, env.image_observations, env.continuous_actions):
         raise ConfigError([problem])
@@ -53,40 +53,40 @@ def make_evaluator(env: Environment, network: Network, device: str = "auto", ste
 
 
 def start_jax(devices: int, device: str = "auto") -> None:
-    """Set JAX up, before it has been used in this process.
+    """Configure JAX before its first use in this process.
 
     Args:
-        devices: Number of devices on a machine that has only its processor.
+        devices: Number of CPU devices to create on a machine without an accelerator.
         device: "auto" for JAX's choice, "cpu" or "gpu".
 
     Raises:
-        ConfigError: JAX has no such device, or has begun with another in this process.
+        ConfigError: JAX does not have the device, or already uses another one in this process.
     """
     if _CACHE not in os.environ:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "neuroevo" / "jax"
         _set("jax_compilation_cache_dir", str(folder))
     _set("jax_persistent_cache_min_compile_time_secs", 0.5)
-    # Where JAX has been used already, its devices are what they are; the evaluator says so if they are too few.
+    # If JAX has been initialized, its devices can no longer change; the evaluator raises if they are too few.
     with contextlib.suppress(RuntimeError):
         _set("jax_num_cpu_devices", devices)
     if device == "auto":
         return
     if device == "cpu":
-        _set("jax_platforms", "cpu")  # without effect where another has been used
+        _set("jax_platforms", "cpu")  # no effect once JAX has been initialized
     there = jax.default_backend()
     if there != device:
-        raise ConfigError([Problem("hardware.device", f"JAX computes on {there} here, expected that or auto", device)])
+        raise ConfigError([Problem("hardware.device", f"JAX uses {there} here, expected {there} or auto", device)])
 
 
 def make_simulator(env: Environment) -> BraxSimulator:
-    """Make an environment's simulator, or return the one that was made before.
+    """Make an environment's simulator, or return the cached one.
 
     Args:
         env: The environment.
 
     Raises:
-        UserError: A module cannot be imported, or a model not simulated.
-        ConfigError: The module registers no such environment, or the model lacks what options name.
+        UserError: A module cannot be imported, or a model cannot be simulated.
+        ConfigError: The module registers no such environment, or the model lacks a part that the options name.
     """
     with quiet():
         module = importlib.import_module(env.simulator)

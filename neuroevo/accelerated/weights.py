@@ -1,7 +1,7 @@
-"""Weights of genomes for lanes of simulators: made of seeds, the bits that the native core plays.
+"""Decoding of genomes into weights for lanes of simulators, bit-identical to the weights of the native core.
 
-An accelerator makes them itself. On a processor the native core does, in a fraction of the time: where episodes last
-twenty steps, a fifth of all the time was noise by JAX.
+An accelerator decodes them itself. On the CPU the native core does so in a fraction of the time: with episodes of
+twenty steps, noise computed by JAX took a fifth of the total time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NO_PLACE = -1
 
 
 class GenomeRows(ABC):
-    """Makes rows of weights, and keeps those of parents, of which the newest are the likeliest to be asked for."""
+    """Decoder of genomes into rows of weights, with a cache of the most recent parents' weights."""
 
     def __init__(self, dimension: int):
-        """Nothing is kept yet.
+        """Make a decoder with an empty cache.
 
         Args:
-            dimension: D.
+            dimension: Number of weights, D.
         """
         self._dimension = dimension
         self._kept: OrderedDict[Genome, Any] = OrderedDict()
@@ -43,10 +43,10 @@ class GenomeRows(ABC):
         """Return the weights of genomes.
 
         Args:
-            genomes: [K]; a program of JAX's is compiled anew for each K. None: any weights.
+            genomes: K genomes; JAX compiles a program for each K. The weights for None are arbitrary.
 
         Returns:
-            float32 [K, D], an array of NumPy or JAX.
+            The weights, float32 [K, D], an array of NumPy or JAX.
 
         Raises:
             UserError: A genome's center has another size, or a mutation is not Gaussian.
@@ -67,18 +67,18 @@ class GenomeRows(ABC):
         places: np.ndarray,
         last: Sequence[tuple[int, float] | None],
     ) -> Any:
-        """Return initial weights where there is a seed, else those at a place among the origins, after a mutation."""
+        """Return the weights of each row: random ones of its seed, else the origin at its place; then a mutation."""
 
     @abstractmethod
     def _initial(self, seed: int) -> Any:
-        """Return initial weights, [D]."""
+        """Return the initial weights of a seed, float32 [D]."""
 
     @abstractmethod
     def _mutated(self, row: Any, seed: int, scale: float) -> Any:
-        """Return a row [D] after a mutation."""
+        """Return a row [D] mutated by scale * noise(seed)."""
 
     def _row(self, genome: Genome) -> Any:
-        """Return a genome's weights, computed from its nearest ancestor that is kept."""
+        """Return a genome's weights, computed from its nearest cached ancestor."""
         mutations = []
         for ancestor in genome.line():
             if ancestor in self._kept or ancestor.mutation is None:
@@ -103,14 +103,14 @@ class GenomeRows(ABC):
 
 
 class AcceleratedRows(GenomeRows):
-    """Rows that JAX makes, on whatever it computes with."""
+    """Decoder in JAX, on JAX's default device."""
 
     def __init__(self, text: str, dimension: int):
-        """See GenomeRows.
+        """Make a decoder with an empty cache.
 
         Args:
             text: The network as text.
-            dimension: D.
+            dimension: Number of weights, D.
         """
         super().__init__(dimension)
         self._scales = jnp.asarray(initial_scales(text, dimension))
@@ -127,7 +127,7 @@ class AcceleratedRows(GenomeRows):
         else:
             starts = noise.initial(np.array([seed or 0 for seed in seeds], np.uint64), self._scales)
         if origins:
-            padded = 1 << (len(origins) - 1).bit_length()  # so that few programs are compiled
+            padded = 1 << (len(origins) - 1).bit_length()  # to a power of two, so that few programs are compiled
             table = [*origins, *[origins[-1]] * (padded - len(origins))]
             starts = _chosen(starts, jnp.stack(table), places)
         factors = np.array([0 if each is None else each[1] for each in last], np.float32)
@@ -142,14 +142,14 @@ class AcceleratedRows(GenomeRows):
 
 
 class NativeRows(GenomeRows):
-    """Rows that the native core makes."""
+    """Decoder in the native core."""
 
     def __init__(self, text: str, dimension: int):
-        """See GenomeRows.
+        """Make a decoder with an empty cache.
 
         Args:
             text: The network as text.
-            dimension: D.
+            dimension: Number of weights, D.
         """
         super().__init__(dimension)
         self._text = text
@@ -191,12 +191,12 @@ class NativeRows(GenomeRows):
 
 
 def _is_random(genome: Genome) -> bool:
-    """Return whether a genome is a seed alone."""
+    """Return whether a genome consists of a seed only."""
     return genome.mutation is None and not isinstance(genome.root, Center)
 
 
 def _gaussian(mutation: Mutation) -> tuple[int, float]:
-    """Return seed and scale of a mutation. UserError: it is of another kind."""
+    """Return the seed and scale of a mutation. Raise UserError if it is not Gaussian."""
     if mutation.kind != GAUSSIAN:
         raise UserError(f"a genome has a mutation of kind {mutation.kind}, expected Gaussian noise on the accelerator")
     return mutation.seed, mutation.scale
@@ -204,5 +204,5 @@ def _gaussian(mutation: Mutation) -> tuple[int, float]:
 
 @jax.jit
 def _chosen(rows: jax.Array, table: jax.Array, places: jax.Array) -> jax.Array:
-    """Rows [K, D], those from a table [P, D] that have a place there."""
+    """Replace the rows [K, D] that have a place in a table [P, D] by the table's rows."""
     return jnp.where((places == _NO_PLACE)[:, None], rows, table[places])

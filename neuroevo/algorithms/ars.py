@@ -1,9 +1,9 @@
 """ARS, augmented random search (Mania, Guy and Recht 2018, https://arxiv.org/abs/1803.07055).
 
-Antithetic pairs around one center; the pairs whose better return is best move it, by the differences of their returns
-divided by the standard deviation of the returns that count. The paper's V1 and V2 differ in the network, which in V2
-has network.normalize_observations; V1-t and V2-t leave pairs out, as top_directions does. Its policies are linear and
-begin with zeros, as the network `linear`.
+The population consists of antithetic pairs around one center. The pairs with the highest maximum of both returns move
+the center, weighted by the difference of their returns divided by the standard deviation of all returns used. V1 and V2
+of the paper differ in network.normalize_observations, which V2 enables; V1-t and V2-t discard pairs, as top_directions
+does. The paper's policies are linear and start at zero, as the network `linear`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ARSState(CenterState):
     """The state before a generation.
 
     Attributes:
-        deviation: Standard deviation of the returns that the previous step was divided by.
+        deviation: Standard deviation of the returns used for the previous step.
     """
 
     deviation: float = 0.0
@@ -41,7 +41,7 @@ class ARS(CenterSearch):
     population: Annotated[Count, Field(multiple_of=2)] = 64
     """Genomes per generation, an even number: two for each of the paper's N directions."""
     top_directions: Count | None = None
-    """Number of pairs that move the center (b), those with the best return; left out: all of them."""
+    """Number of pairs with the best returns that move the center (b); by default all pairs."""
     sigma: Positive32 = 0.03
     """Standard deviation of the noise, the paper's nu."""
     learning_rate: Positive32 = 0.02
@@ -60,10 +60,10 @@ class ARS(CenterSearch):
         return antithetic_pairs(state.center, seeds, self.sigma, self.mutation_kind)
 
     def tell(self, state: ARSState, population: EvaluatedPopulation, weights: Weights) -> ARSState:
-        """Move the center along the best pairs; not at all where their returns are equal.
+        """Move the center along the best pairs, unless all their returns are equal.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         plus, minus = finite(population.fitness, len(population.genomes)).reshape(-1, 2).T
         top = ranking(np.maximum(plus, minus))[: self.top_directions]
@@ -77,5 +77,5 @@ class ARS(CenterSearch):
         return state.moved(theta, population, deviation=deviation)
 
     def metrics(self, before: ARSState, after: ARSState) -> dict[str, float]:
-        """Return sigma, and the standard deviation of the returns that counted."""
+        """Return sigma and the standard deviation of the returns used for the step."""
         return {"sigma": self.sigma, "return_deviation": after.deviation}

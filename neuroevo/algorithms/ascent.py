@@ -30,7 +30,7 @@ class CenterState(State):
     """The state of an algorithm that moves one center.
 
     Attributes:
-        center: The genome that a population is made around.
+        center: The genome around which the population is sampled.
     """
 
     center: Genome
@@ -41,7 +41,7 @@ class CenterState(State):
         Args:
             theta: Weights of the new center, [D].
             population: The generation's population.
-            changes: Other fields.
+            changes: New values of other fields.
 
         Raises:
             ValueError: A weight is not finite in 32 bits.
@@ -52,12 +52,12 @@ class CenterState(State):
 
 
 class CenterSearch(Algorithm, ABC):
-    """Base class of algorithms that move one center, which is the elite."""
+    """Base class of algorithms that move one center. The center is also the elite."""
 
     state_type: ClassVar[type[CenterState]] = CenterState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
-        """Make the state before generation 0; the center is the first of the genomes, or else a fresh one."""
+        """Make the state before generation 0; the center is the first given genome or, without genomes, a fresh one."""
         fresh = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
         return self.state_type(seed, genomes[0] if genomes else Genome(fresh[0]))
 
@@ -74,7 +74,7 @@ def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: K
         center: The genome in the middle of every pair.
         seeds: The noise seeds of the P pairs.
         sigma: Standard deviation of the noise, a value that float32 represents exactly.
-        kind: Of the noise.
+        kind: Kind of the noise.
 
     Returns:
         2P genomes: plus and minus of the first seed, plus and minus of the second, and so on.
@@ -83,7 +83,7 @@ def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: K
 
 
 def noise_seeds(genomes: Sequence[Genome]) -> list[int]:
-    """Return the seeds of the last mutations of genomes, which all have one."""
+    """Return the seed of the last mutation of each genome."""
     return [genome.mutation.seed for genome in genomes if genome.mutation is not None]
 
 
@@ -119,8 +119,8 @@ def ascend(
     Args:
         theta: Weights of the center, float32 [D].
         estimate: Estimated gradient of fitness, float32 [D].
-        optimizer: What turns the gradient into a step.
-        optimizer_state: Its state; None before the first step.
+        optimizer: The optimizer that computes the step.
+        optimizer_state: State of the optimizer; None before the first step.
         weight_decay: Coefficient of the L2 penalty.
 
     Returns:

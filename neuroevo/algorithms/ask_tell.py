@@ -1,4 +1,4 @@
-"""A base class around any optimizer of vectors from elsewhere: one that can ask for vectors and be told their fitness.
+"""Base class of algorithms that wrap an external optimizer with an ask-tell interface.
 
     class CMASampler(Sampler):
         ...  # ask(), tell(fitness, behaviors)
@@ -11,10 +11,10 @@
         def start(self, theta, seed):
             return CMASampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
 
-A checkpoint holds no objects, but the fitness and behavior of every vector: a resumed run starts the optimizer again
-and repeats all its calls, which must give identical vectors, so an optimizer takes its random numbers from `seed`
-alone. One that cannot do so, or whose asking takes long, may be kept by pickle: `pickled: ClassVar[bool] = True`.
-Unpickling runs whatever the file says: see docs/security.md for whose file it may be.
+A checkpoint does not contain the optimizer itself, but the fitness and behavior of every vector. A resumed run creates
+the optimizer again and repeats all its calls, which must return identical vectors, so all random numbers of an
+optimizer must follow from `seed`. If that is impossible, or if ask() is slow, the optimizer can be stored by pickle:
+`pickled: ClassVar[bool] = True`. Unpickling can run arbitrary code: see docs/security.md for which files are trusted.
 """
 
 from __future__ import annotations
@@ -39,32 +39,33 @@ from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 
-_SEED = 1001  # what the optimizer's seed is drawn for
-_UNKNOWN = 1e308  # in place of NaN in a state, which holds finite numbers
+_SEED = 1001  # purpose of the optimizer's seed
+_UNKNOWN = 1e308  # replaces NaN in a state, which may only hold finite numbers
 
 
 class Sampler(ABC):
-    """An optimizer from elsewhere, as start() returns it."""
+    """Base class of external optimizers, as start() returns them."""
 
     @abstractmethod
     def ask(self) -> np.ndarray:
-        """Return the next vectors, floats [N, D]; N may change from time to time."""
+        """Return the next vectors, floats [N, D]; N may differ between generations."""
 
     @abstractmethod
     def tell(self, fitness: np.ndarray, behaviors: np.ndarray | None) -> None:
-        """Take what the vectors that were asked for last have achieved.
+        """Update the optimizer with the results of the vectors that ask() returned last.
 
         Args:
-            fitness: Of each vector, float64 [N], which is maximized.
-            behaviors: Likewise, float64 [N, B], NaN where none is known; None if the algorithm's `behavior` is None.
+            fitness: Fitness of each vector, float64 [N]; it is maximized.
+            behaviors: Behavior of each vector, float64 [N, B], NaN where it is unknown; None if the algorithm's
+                `behavior` is None.
         """
 
     def mean(self) -> np.ndarray | None:
-        """Return the vector that is tested after each generation, [D]; None: the best of its population."""
+        """Return the vector to test after each generation, [D]; None selects the best of the population."""
         return None
 
     def metrics(self) -> Mapping[str, float]:
-        """Return numbers for the metrics file; by default none."""
+        """Return numbers for the metrics file; empty by default."""
         return {}
 
 
@@ -74,11 +75,12 @@ class AskTellState(State):
 
     Attributes:
         start: The genome whose weights the optimizer starts from.
-        fitness: What it was told, for each generation, float64 [N]; empty where it is pickled.
-        behaviors: Likewise, float64 [N, B], huge where none is known; empty, too, where behaviors are not recorded.
-        check: A checksum of all vectors that it has given.
-        best_genome: The genome that is tested; None before the first generation.
-        pickled: The optimizer, uint8 [bytes]; None where it is started again.
+        fitness: Fitness of each generation, float64 [N] each; empty if the optimizer is pickled.
+        behaviors: Behaviors of each generation, float64 [N, B] each, 1e308 where unknown; empty if the optimizer is
+            pickled or behaviors are not recorded.
+        check: Checksum of all vectors that the optimizer has returned.
+        best_genome: The genome to test; None before the first generation.
+        pickled: The pickled optimizer, uint8 [bytes]; None if a resumed run repeats the optimizer's calls.
     """
 
     start: Genome
@@ -97,33 +99,33 @@ class AskTellState(State):
         for told in self.behaviors:
             check_array("behaviors", told, [None, None], np.float64)
         if self.behaviors and [len(told) for told in self.behaviors] != [len(told) for told in self.fitness]:
-            raise ValueError("there are not as many behaviors as there is fitness of each generation")
+            raise ValueError("behaviors and fitness have different lengths, expected both for each vector")
         if self.pickled is not None:
             check_array("the pickled optimizer", self.pickled, [None], np.uint8)
         elif len(self.fitness) != self.generation:
             raise ValueError(f"fitness of {len(self.fitness)} generations is stored, expected {self.generation}")
 
     def pickle(self) -> bytes | None:
-        """Return the pickled optimizer, if there is one."""
+        """Return the pickled optimizer; None if the optimizer is not pickled."""
         return None if self.pickled is None else self.pickled.tobytes()
 
 
 @dataclass
 class _Live:
-    """An optimizer as it is after a state, and the vectors that it has given since, float64 [N, D]."""
+    """Optimizer that corresponds to a state, with the vectors it has returned since then, float64 [N, D]."""
 
     optimizer: Sampler
     vectors: np.ndarray | None = None
     check: int = 0
 
 
-_live: WeakKeyDictionary[AskTellState, _Live] = WeakKeyDictionary()  # an optimizer moves on from state to state
+_live: WeakKeyDictionary[AskTellState, _Live] = WeakKeyDictionary()  # an optimizer belongs to its latest state
 
 
 class AskTell(Algorithm):
-    """An algorithm that asks an optimizer and tells it; a subclass, decorated with settings, has start().
+    """Base class of algorithms that wrap an external optimizer.
 
-    One whose optimizer wants behaviors, such as those of quality diversity, overrides `behavior`, too.
+    Subclasses are decorated with `settings` and implement start(). For quality diversity, they override `behavior`.
     """
 
     state_type = AskTellState
@@ -135,7 +137,7 @@ class AskTell(Algorithm):
 
         Args:
             theta: Initial weights of the network, or those of another run's best genome, float64 [D].
-            seed: In [0, 2**64); everything random in the optimizer is to follow from it.
+            seed: Seed in [0, 2**64) that must determine all random numbers of the optimizer.
         """
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> AskTellState:
@@ -144,17 +146,17 @@ class AskTell(Algorithm):
         return AskTellState(seed, genomes[0] if genomes else Genome(fresh))
 
     def ask(self, state: AskTellState, weights: Weights) -> list[Genome]:
-        """Return the vectors that the optimizer gives, as float32."""
+        """Return the optimizer's vectors as genomes, in float32."""
         live = self._asked(state, weights)
         assert live.vectors is not None
         return [Genome(Center(np.asarray(vector))) for vector in live.vectors.astype(np.float32)]
 
     def tell(self, state: AskTellState, population: EvaluatedPopulation, weights: Weights) -> AskTellState:
-        """Tell the optimizer and return the state after it.
+        """Pass the results to the optimizer and return the next state.
 
         Raises:
             ValueError: A fitness is not finite.
-            UserError: The optimizer gives no vectors of weights, or others than when it was first asked.
+            UserError: The optimizer returns invalid vectors, or a resumed run's optimizer returns different vectors.
         """
         live = self._asked(state, weights)
         assert live.vectors is not None
@@ -163,7 +165,7 @@ class AskTell(Algorithm):
             behaviors = np.nan_to_num(
                 validate_behaviors(population.behaviors, len(fitness)).astype(np.float64), nan=_UNKNOWN
             )
-        _live.pop(state, None)  # it moves on
+        _live.pop(state, None)  # tell() changes the optimizer, so that it no longer belongs to this state
         live.optimizer.tell(fitness, _told(behaviors))
         mean = live.optimizer.mean()
         chosen = live.vectors[int(np.argmax(fitness))] if mean is None else _vectors([mean], weights)[0]
@@ -182,22 +184,22 @@ class AskTell(Algorithm):
         return after
 
     def elite(self, state: AskTellState) -> Genome:
-        """Return the optimizer's mean, or else the best vector of the last generation."""
+        """Return the optimizer's mean or, if it has no mean, the best vector of the last generation."""
         return known_elite(state.best_genome)
 
     def metrics(self, before: AskTellState, after: AskTellState) -> Mapping[str, float | None]:
-        """Return the numbers of the optimizer."""
+        """Return the optimizer's metrics."""
         live = _live.get(after)
         return {} if live is None else {name: float(value) for name, value in live.optimizer.metrics().items()}
 
     def check_state(self, state: AskTellState) -> None:
-        """Check that behaviors are stored exactly if they are recorded. ValueError: They are not."""
+        """Check that behaviors are stored if, and only if, they are recorded. ValueError: the numbers differ."""
         stored, recorded = (len(state.fitness) if each else 0 for each in (state.behaviors, self.behavior))
         if stored != recorded:
             raise ValueError(f"behaviors of {stored} generations are stored, expected {recorded}")
 
     def _asked(self, state: AskTellState, weights: Weights) -> _Live:
-        """Return the optimizer after a state, asked once."""
+        """Return the optimizer of a state after calling its ask() once."""
         live = _live.get(state)
         if live is None:
             live = _live[state] = self._again(state, weights)
@@ -207,11 +209,11 @@ class AskTell(Algorithm):
         return live
 
     def _again(self, state: AskTellState, weights: Weights) -> _Live:
-        """Return the optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
+        """Restore the optimizer of a state, for example in a resumed run."""
         if state.pickled is not None and not self.pickled:
-            raise UserError(f"the state holds a pickle, which {type(self).__name__} does not ask for")
-        if state.pickled is not None:  # of a run that is trusted: read_state() has checked it
-            return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - as the class asks for
+            raise UserError(f"the state holds a pickled optimizer, but {type(self).__name__}.pickled is False")
+        if state.pickled is not None:  # read_state() has checked that the run is trusted
+            return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - enabled by the class
         (seed,) = draw_seeds(1, state.seed, 0, _SEED)
         optimizer = self.start(weights.theta(state.start).astype(np.float64), seed)
         if not isinstance(optimizer, Sampler):
@@ -225,23 +227,23 @@ class AskTell(Algorithm):
                 live.optimizer.tell(fitness, _told(behaviors))
         if live.check != state.check:
             raise UserError(
-                f"{type(self).__name__} gives other vectors than when it was asked first: expected all that is random "
-                "to follow from the seed that start() gets, or `pickled: ClassVar[bool] = True`"
+                f"{type(self).__name__} returns different vectors than in the original run: expected all random "
+                "numbers to follow from the seed passed to start(), or `pickled: ClassVar[bool] = True`"
             )
         return live
 
 
 def _told(behaviors: np.ndarray | None) -> np.ndarray | None:
-    """Return behaviors of a state as an optimizer is told them, with NaN where none is known."""
+    """Return behaviors of a state with NaN where they are unknown, as Sampler.tell() takes them."""
     return None if behaviors is None else np.where(known(behaviors)[:, None], behaviors, np.nan)
 
 
 def _vectors(asked: Any, weights: Weights) -> np.ndarray:
-    """Return vectors as float64 [N, D]. UserError: they are not finite vectors of weights."""
+    """Convert vectors to float64 [N, D]. UserError: they have another shape or are not finite."""
     vectors = np.array(asked, np.float64)
     if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] != weights.dimension(0):
-        expected = f"[N, {weights.dimension(0)}], a vector of weights each"
-        raise UserError(f"the optimizer gives an array of shape {list(vectors.shape)}, expected {expected}")
+        expected = f"[N, {weights.dimension(0)}], one vector of weights per row"
+        raise UserError(f"the optimizer returns an array of shape {list(vectors.shape)}, expected {expected}")
     if not np.isfinite(vectors).all():
-        raise UserError("the optimizer gives weights that are not finite, expected numbers")
+        raise UserError("the optimizer returns weights that are not finite")
     return vectors

@@ -1,4 +1,4 @@
-"""The base classes of algorithms and their states: state in, state out, and genomes instead of weights.
+"""Base classes of algorithms and their states. Algorithms are pure functions of states and use genomes, not weights.
 
 One generation is
 
@@ -7,8 +7,8 @@ One generation is
     genomes = candidates(state)           genomes that play validation episodes, none by default
     state = tell_validation(state, ...)   the algorithm receives their fitness; this is the next generation's state
 
-All random numbers follow from (seed, generation, purpose) by neuroevo.core.randomness, so a state holds no generator.
-A population may also consist of dense vectors, as genomes whose base is a Center: see experiments/examples/cma_es.py.
+neuroevo.core.randomness derives all random numbers from (seed, generation, purpose), so a state holds no generator.
+A population may also consist of dense vectors, as genomes whose root is a Center: see experiments/examples/cma_es.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class EvaluatedPopulation:
     Attributes:
         genomes: The N genomes.
         fitness: Mean return of each genome's episodes, float64 [N]; it is maximized.
-        steps: Steps of all episodes together.
+        steps: Total steps of all episodes.
         behaviors: Mean behavior of each genome's episodes that did not fail, floats [N, B], NaN where all of them
             failed; None if the algorithm's `behavior` is None.
     """
@@ -47,10 +47,10 @@ class EvaluatedPopulation:
 
 @dataclass(frozen=True, eq=False)
 class State(Checked):
-    """Base class of states: all that an algorithm's next generation depends on.
+    """Base class of states. A state holds everything that an algorithm's next generation depends on.
 
-    A state is a frozen dataclass of plain values, tuples, arrays, Genomes and Archives, which a checkpoint holds, and
-    which must have the types that its fields declare. One with further rules overrides check_state().
+    A state is a frozen dataclass of plain values, tuples, arrays, Genomes and Archives, whose values must have the
+    types that its fields declare. Checkpoints store it. Subclasses with further constraints override check_state().
 
     Attributes:
         seed: The run's seed.
@@ -68,7 +68,7 @@ class State(Checked):
         check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
 
     def pickle(self) -> bytes | None:
-        """Return the pickle that the state holds, which is loaded only if the run is trusted; None: no pickle."""
+        """Return the pickle that the state holds, which is loaded only if the run is trusted; None without a pickle."""
         return None
 
 
@@ -85,7 +85,7 @@ class Algorithm(ABC):
 
     @property
     def behavior(self) -> Behavior | None:
-        """What to record of an episode besides its return; None: nothing."""
+        """The behavior to record in each episode; None to record only the return."""
         return None
 
     @property
@@ -95,7 +95,7 @@ class Algorithm(ABC):
 
     @property
     def own_networks(self) -> OwnNetworkLimits | None:
-        """Return the limits of genomes' own networks; None, as by default: all genomes have the configured network."""
+        """Return the limits of genomes' own networks; None (the default) if all genomes use the configured network."""
         return None
 
     @property
@@ -110,17 +110,17 @@ class Algorithm(ABC):
 
     @property
     def state_layout(self) -> Hashable:
-        """What determines the layout of states besides `behavior` and the layout of the first one: a fork keeps it."""
+        """Value that, with `behavior` and the initial state, determines the layout of states; equal in all forks."""
         return None
 
     def on_measures(self, measures: Sequence[Measure]) -> Algorithm:
-        """Return the algorithm for an environment; by default itself.
+        """Return the algorithm with its settings completed for an environment; by default the algorithm itself.
 
         Args:
-            measures: What a sample of a behavior consists of in that environment.
+            measures: Descriptions of the numbers in one sample of that environment's behavior.
 
         Raises:
-            ConfigError: The settings are for other behaviors.
+            ConfigError: The settings do not fit these behaviors.
         """
         return self
 
@@ -133,12 +133,12 @@ class Algorithm(ABC):
             genomes: The best genomes of another run to start from, best first.
 
         Returns:
-            A state_type.
+            An instance of state_type.
         """
 
     @abstractmethod
     def ask(self, state: Any, weights: Weights) -> list[Genome]:
-        """Return the N genomes of this generation; asking twice gives the same genomes.
+        """Return the N genomes of this generation; repeated calls return the same genomes.
 
         Args:
             state: The state before the generation.
@@ -149,7 +149,7 @@ class Algorithm(ABC):
     def tell(self, state: Any, population: EvaluatedPopulation, weights: Weights) -> Any:
         """Return the state after the population's episodes.
 
-        Without candidates it is the state before the next generation, whose number and steps it has.
+        Without candidates, this is the state before the next generation, with updated generation and steps.
 
         Args:
             state: The state before the generation.
@@ -169,7 +169,7 @@ class Algorithm(ABC):
         """
 
     def candidates(self, state: Any) -> list[Genome]:
-        """Return the C genomes that play validation episodes, all on the same seeds; by default none.
+        """Return the C genomes that play validation episodes, all on the same seeds; empty by default.
 
         Args:
             state: The state that tell() returned.
@@ -177,11 +177,11 @@ class Algorithm(ABC):
         return []
 
     def tell_validation(self, state: Any, validation: EvaluatedPopulation) -> Any:
-        """Return the state before the next generation; by default the one that tell() returned.
+        """Return the state before the next generation; by default the state that tell() returned.
 
         Args:
             state: The state that tell() returned.
-            validation: The genomes that candidates() returned, possibly none, with their results.
+            validation: The genomes that candidates() returned with their results; may be empty.
 
         Raises:
             ValueError: A fitness is not finite; the message names the candidate's index.
@@ -189,7 +189,7 @@ class Algorithm(ABC):
         return state
 
     def best(self, state: Any) -> list[Genome]:
-        """Return the genomes that another run may start from, best first; by default the elite alone."""
+        """Return the genomes that another run may start from, best first; by default only the elite."""
         return [self.elite(state)]
 
     def novelties(self, state: Any, population: EvaluatedPopulation) -> np.ndarray | None:
@@ -200,37 +200,37 @@ class Algorithm(ABC):
             population: The members, with behaviors.
 
         Returns:
-            float64 [N], NaN where a behavior is unknown; None, as by default, where novelty is not measured.
+            float64 [N], NaN where a behavior is unknown; None (the default) if the algorithm does not measure novelty.
         """
         return None
 
     def archive(self, state: Any) -> Archive | None:
-        """Return the archive of behaviors that a state holds; None, as by default, if the algorithm keeps none.
+        """Return the archive of behaviors that a state holds; None (the default) if the algorithm has no archive.
 
-        Its size is in the metrics, under the name "archive", and the inspector draws it.
+        The metrics include its size as "archive", and the inspector plots it.
         """
         return None
 
     def metrics(self, before: Any, after: Any) -> Mapping[str, float | None]:
-        """Return numbers about one generation, such as sigma, for the metrics file; by default none.
+        """Return numbers about one generation, such as sigma, for the metrics file; empty by default.
 
         Args:
             before: The state before the generation.
             after: The state after it.
 
         Returns:
-            Finite numbers by name, or None where one is not known. No name may be that of a column that every run has,
-            such as "generation".
+            Finite numbers by name, or None for an unknown number. A name must not be that of a column that every run
+            has, such as "generation".
         """
         return {}
 
     def check_state(self, state: Any) -> None:
-        """Check a state of a file against the settings.
+        """Check a state that was read from a file against the settings.
 
         Args:
-            state: A state_type that has passed its own check_state().
+            state: An instance of state_type that has passed its own check_state().
 
         Raises:
-            ValueError: It was made with other settings.
+            ValueError: The state was made with other settings.
         """
         return None

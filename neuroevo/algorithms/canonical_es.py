@@ -24,11 +24,11 @@ class CanonicalES(CenterSearch):
     """Canonical evolution strategies, (mu, lambda)."""
 
     population: Count = 800
-    """Genomes per generation (lambda), each the center plus noise of its own."""
+    """Genomes per generation (lambda), each the center plus independent noise."""
     parents: Count = 50
     """Number of genomes that move the center (mu), the best ones."""
     sigma: Positive32 = 0.05
-    """Standard deviation of the noise, the same for every weight; at the start, where it is adapted."""
+    """Standard deviation of the noise, the same for every weight; only the initial value if adapt_sigma is true."""
     adapt_sigma: bool = True
     """Whether cumulative step-size adaptation changes sigma."""
 
@@ -39,16 +39,16 @@ class CanonicalES(CenterSearch):
             raise ValueError(f"parents is {self.parents}, expected at most the population, {self.population}")
 
     def ask(self, state: StepSizeState, weights: Weights) -> list[Genome]:
-        """Return the center with noise, once for each offspring."""
+        """Return offspring of the center, each with its own noise seed."""
         seeds = draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS)
         sigma = state.step_size(self.sigma)
         return [state.center.child(seed, sigma, self.mutation_kind) for seed in seeds]
 
     def tell(self, state: StepSizeState, population: EvaluatedPopulation, weights: Weights) -> StepSizeState:
-        """Move the center by the weighted mean of the best ones' noise, and adapt sigma.
+        """Move the center by the weighted mean of the best offspring's noise, and adapt sigma.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         fitness = finite(population.fitness, len(population.genomes))
         logarithms = np.zeros(len(fitness))
@@ -68,7 +68,7 @@ class CanonicalES(CenterSearch):
 
         Args:
             state: The state before the generation.
-            mean: Weighted mean of the best ones' noise, float32 [D].
+            mean: Weighted mean of the best offspring's noise, float32 [D].
             mass: Variance-effective number of parents, mu_eff.
         """
         if not self.adapt_sigma:

@@ -24,36 +24,36 @@ _Counts = Annotated[
 
 @settings
 class CellSettings(Algorithm, ABC):
-    """Base class of algorithms with a grid over what an episode's end measures."""
+    """Base class of algorithms with a grid over the behavior at the end of an episode."""
 
     cells: _Counts = (20,)
-    """Number of cells along each axis; one number is that of every axis."""
+    """Number of cells along each axis; a single number applies to every axis."""
     low: _Numbers = ()
-    """Lower bound of each axis; left out: the environment's. A behavior out of bounds is in the nearest cell."""
+    """Lower bound of each axis; by default the environment's. Behaviors out of bounds belong to the nearest cell."""
     high: _Numbers = ()
-    """Upper bound of each axis; left out: the environment's."""
+    """Upper bound of each axis; by default the environment's."""
 
     @property
     def behavior(self) -> Behavior:
-        """The behavior of an episode: the numbers at its end."""
+        """The behavior of an episode, sampled once at its end."""
         return Behavior()
 
     @property
     def grid(self) -> Grid:
-        """The grid, once on_measures() has seen to its bounds."""
+        """The grid; valid after on_measures() has set its bounds."""
         shape = self.cells * len(self.low) if len(self.cells) == 1 else self.cells
         return Grid(self.low, self.high, shape)
 
     def cell_metrics(self, cells: Archive) -> dict[str, float]:
-        """Return the share of cells that have a genome, and the sum of their fitness."""
+        """Return the share of filled cells and the sum of their fitness."""
         total = 0.0 if cells.fitness is None else float(cells.fitness.sum())
         return {"coverage": len(cells) / math.prod(self.grid.shape), "qd_score": total}
 
     def on_measures(self, measures: Sequence[Measure]) -> Self:
-        """Return the algorithm for behaviors of these numbers, with their bounds where the settings have none.
+        """Return the algorithm for behaviors of these numbers, using their bounds where the settings leave bounds out.
 
         Raises:
-            ConfigError: The settings are for other numbers, or there are no bounds; all problems.
+            ConfigError: The settings do not fit these numbers, or bounds are missing; the error lists all problems.
         """
         names = ", ".join(measure.name for measure in measures[:8]) + ("..." if len(measures) > 8 else "")
         low = self.low or tuple(measure.low for measure in measures)

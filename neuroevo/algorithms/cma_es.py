@@ -4,11 +4,10 @@ Hansen 2016, "The CMA evolution strategy: a tutorial" (https://arxiv.org/abs/160
 negative weights for the worst half. A population is drawn from a normal distribution with a full covariance matrix,
 which follows the directions in which fitness increases.
 
-Genomes are vectors, since a change by a matrix cannot be made from a seed; the noise that the matrix is multiplied with
-comes from seeds. The matrix takes D**2 numbers and its decomposition D**3 operations, which limits D. They are computed
-in float64 by NumPy's linear algebra, whose roundings differ from processor to processor, and from a hundred weights on
-with the number of its threads (OPENBLAS_NUM_THREADS): a run that is resumed on another machine continues, but not with
-the same bits.
+Genomes are vectors, since noise multiplied by a matrix cannot be reproduced from a seed alone; the standard normal
+noise itself comes from seeds. The matrix takes D**2 numbers and its decomposition D**3 operations, which limits D.
+NumPy's linear algebra computes both in float64. Its rounding depends on the processor and, from about a hundred weights
+on, on the number of threads (OPENBLAS_NUM_THREADS): a run resumed on another machine is not bit-identical.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ MAX_DIMENSION = 5000  # two matrices of 200 MB each in every state
 
 @dataclass(frozen=True, eq=False)
 class CMAESState(StepSizeState):
-    """The state before a generation; what is None in generation 0 is of a standard normal distribution.
+    """The state before a generation. In generation 0, all arrays are None and stand for a standard normal distribution.
 
     Attributes:
         covariance_path: The evolution path of the covariance matrix, float64 [D].
         covariance: The covariance matrix, float64 [D, D].
-        factor: What standard normal noise is multiplied by, of the newest decomposition, float64 [D, D].
-        lengths: The lengths of the factor's columns, float64 [D].
-        decomposed: The generation whose covariance matrix was decomposed.
+        factor: Factor by which standard normal noise is multiplied, from the latest decomposition, float64 [D, D].
+        lengths: Lengths of the factor's columns, float64 [D].
+        decomposed: Generation of the latest decomposition.
     """
 
     covariance_path: np.ndarray | None = None
@@ -52,7 +51,7 @@ class CMAESState(StepSizeState):
     decomposed: int = 0
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: sigma or a length is not positive, or an array is not of this D."""
+        """Check shapes and ranges. ValueError: sigma or a length is not positive, or an array has another D."""
         super().check_state()
         arrays = {name: getattr(self, name) for name in ("path", "covariance_path", "covariance", "factor", "lengths")}
         if len({value is None for value in (self.sigma, *arrays.values())}) > 1 or self.decomposed < 0:
@@ -71,14 +70,14 @@ class CMAES(CenterSearch):
     """Covariance matrix adaptation, for small networks."""
 
     population: Offspring | None = None
-    """Genomes per generation; left out: 4 + 3 ln D, which is small where returns are noisy."""
+    """Genomes per generation; by default 4 + 3 ln D, which is too small for very noisy returns."""
     sigma: Positive32 = 0.1
-    """The step size at the start: the standard deviation of every weight."""
+    """Initial step size: the standard deviation of every weight."""
 
     state_type = CMAESState
 
     def ask(self, state: CMAESState, weights: Weights) -> list[Genome]:
-        """Return vectors of the distribution.
+        """Sample vectors from the search distribution.
 
         Raises:
             UserError: The network has too many weights.
@@ -99,7 +98,7 @@ class CMAES(CenterSearch):
         """Move the center to the weighted mean of the best half; adapt the covariance matrix and the step size.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         count, n = len(population.genomes), weights.dimension(state.center.network)
         fitness = finite(population.fitness, count)
@@ -131,7 +130,7 @@ class CMAES(CenterSearch):
         covariance = (covariance + covariance.T) / 2
         moved = {"path": path, "covariance_path": along, "covariance": covariance, "decomposed": state.decomposed}
         moved |= {"factor": state.factor, "lengths": state.lengths}
-        # Tutorial, B.2: so rarely that decompositions take no more time than the rest.
+        # Tutorial, B.2: decompose rarely enough that decompositions do not dominate the computing time.
         if state.factor is None or state.generation + 1 - state.decomposed > 1 / (10 * n * (of_path + of_all)):
             moved |= self._decomposed(covariance) | {"decomposed": state.generation + 1}
         return state.moved(

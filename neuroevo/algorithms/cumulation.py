@@ -1,8 +1,8 @@
-"""What CMA-ES and its relatives share: cumulative step-size adaptation, and the default size of a population.
+"""Cumulative step-size adaptation and the default population size of CMA-ES and its variants.
 
-Hansen and Ostermeier 2001 (https://doi.org/10.1162/106365601750190398). An evolution path adds up the steps of
-generations, each with the length of standard normal noise. It is longer than such noise while steps point the same way,
-and then the standard deviation of the noise grows.
+Hansen and Ostermeier 2001 (https://doi.org/10.1162/106365601750190398). An evolution path accumulates the steps of
+successive generations, normalized to the length of standard normal noise. While steps point in similar directions, the
+path is longer than such noise, and the standard deviation of the noise increases.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Offspring = Annotated[Count, Field(ge=4)]
 
 
 def population_size(chosen: int | None, dimension: int) -> int:
-    """Return the setting population, or else 4 + 3 ln D."""
+    """Return the setting population or, if it is not set, 4 + 3 ln D."""
     return chosen or 4 + int(3 * math.log(dimension))
 
 
@@ -41,7 +41,7 @@ class StepSizeState(CenterState):
     path: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: sigma is not positive, or the path is not [D] as the center is."""
+        """Check shapes and ranges. ValueError: sigma is not positive, or the path has another D than the center."""
         super().check_state()
         if self.sigma is not None and not 0 < self.sigma < math.inf:
             raise ValueError(f"sigma is {self.sigma}, expected a positive number")
@@ -51,13 +51,13 @@ class StepSizeState(CenterState):
             check_array("the path", self.path, shape, np.float32, np.float64)
 
     def step_size(self, first: float) -> float:
-        """Return the step size as float32 represents it; `first` is that of generation 0."""
+        """Return the step size rounded to float32; `first` is the step size of generation 0."""
         return float(np.float32(first if self.sigma is None else self.sigma))
 
 
 @dataclass(frozen=True)
 class StepSize:
-    """The rule for a number of weights and parents.
+    """Rule of cumulative step-size adaptation for given numbers of weights and parents.
 
     Attributes:
         dimension: Number of weights, D.
@@ -79,19 +79,19 @@ class StepSize:
         """Return the path after a step.
 
         Args:
-            before: The path before it, [D]; None before the first step.
-            mean: The weighted mean of the parents' standard normal noise, of the path's dtype, [D].
+            before: The path before the step, [D]; None before the first step.
+            mean: The weighted mean of the parents' standard normal noise, [D], in the path's dtype.
         """
         number = mean.dtype.type
         kept = np.zeros_like(mean) if before is None else number(1 - self.rate) * before
         return kept + number(math.sqrt(self.rate * (2 - self.rate) * self.mass)) * mean
 
     def factor(self, path: np.ndarray) -> float:
-        """Return what the standard deviation is multiplied by."""
+        """Return the factor by which the standard deviation is multiplied."""
         damping = 1 + self.rate + 2 * max(0.0, math.sqrt((self.mass - 1) / (self.dimension + 1)) - 1)
         return math.exp(self.rate / damping * (norm(path) / self.expected - 1))
 
     def is_long(self, path: np.ndarray, generation: int) -> bool:
-        """Return whether the path after this generation is so long that sigma is about to grow fast (not h_sigma)."""
+        """Return whether the path after this generation is so long that sigma grows fast (the inverse of h_sigma)."""
         settled = math.sqrt(1 - (1 - self.rate) ** (2 * (generation + 2)))
         return norm(path) / settled >= (1.4 + 2 / (self.dimension + 1)) * self.expected

@@ -71,7 +71,7 @@ class ES(CenterSearch):
         """Move the center by one optimizer step.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         shaped = centered_ranks(finite(population.fitness, len(population.genomes)))
         theta = weights.theta(state.center)
@@ -87,17 +87,17 @@ class ES(CenterSearch):
         )
 
     def check_state(self, state: ESState) -> None:
-        """Check the optimizer's state. ValueError: it is not of these settings and this center."""
+        """Check the optimizer's state. ValueError: it does not fit these settings or this center."""
         if state.optimizer is not None:
             self.optimizer.check_state(state.optimizer, state.center)
 
     def metrics(self, before: ESState, after: ESState) -> dict[str, float]:
-        """Return sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's.
+        """Return sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's norm.
 
-        OpenAI's code prints the squares of the two norms.
+        OpenAI's code prints the squares of the first two norms.
         """
         center = after.center.root
-        assert isinstance(center, Center)  # as tell() leaves it
+        assert isinstance(center, Center)  # set by tell()
         return {
             "sigma": shortest(scale_at(self.sigma, before)),
             "theta_norm": norm(center.vector),

@@ -1,13 +1,13 @@
 """The strategies of evosax as algorithms: algorithm.name = "evosax:CR_FM_NES".
 
 evosax (Lange 2022, https://arxiv.org/abs/2212.04180) has some forty evolution strategies and genetic algorithms in JAX.
-Here they see real games and robots: a strategy proposes vectors, and this package plays them. It computes with whole
-populations of vectors, and some strategies with matrices [D, D], so they are for small networks, of up to about 20,000
+evosax proposes vectors of weights, and this package evaluates them on games and robots. evosax computes with whole
+populations of vectors, and some strategies use matrices [D, D], so they are limited to small networks of up to 20,000
 weights.
 
-A generation's random numbers follow from the run's seed and the generation, and a state is the arrays that the strategy
-keeps, so that a run is resumed with the same bits on the same machine. A population-based strategy, such as a genetic
-algorithm, begins with a population of fresh networks.
+A generation's random numbers follow from the run's seed and the generation, and a state consists of the strategy's
+arrays, so that a run resumed on the same machine is bit-identical. A population-based strategy, such as a genetic
+algorithm, starts with a population of fresh networks.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class EvosaxState(State):
     """The state before a generation.
 
     Attributes:
-        start: The genome whose weights are the first mean; of a population-based strategy, one of the first population.
-        arrays: What the strategy keeps; empty in generation 0.
-        elite: The mean, or the best genome of the newest population where there is no mean; None in generation 0.
+        start: The genome whose weights are the initial mean or, without a mean, a member of the initial population.
+        arrays: Arrays of the strategy's state; empty in generation 0.
+        elite: The mean or, without a mean, the best genome of the latest population; None in generation 0.
     """
 
     start: Genome
@@ -56,13 +56,13 @@ class Evosax(Algorithm):
     """A strategy of evosax."""
 
     population: Count = 64
-    """Genomes per generation; many strategies want an even number."""
+    """Genomes per generation; many strategies require an even number."""
     sigma: Positive | None = None
-    """Standard deviation of the noise, or the one at the start; left out: the strategy's default, which may be 1."""
+    """Standard deviation of the noise, or its initial value; by default the strategy's default, which may be 1."""
     learning_rate: Positive | None = None
-    """Of Adam, for strategies that move a center by an optimizer; left out: their default."""
+    """Learning rate of Adam, for strategies that move a center by an optimizer; by default the strategy's default."""
     params: Annotated[dict[str, float], Field(strict=True)] = field(default_factory=dict)
-    """Other parameters of the strategy, by evosax's names."""
+    """Other parameters of the strategy, with evosax's names."""
 
     strategy: ClassVar[str]
     state_type = EvosaxState
@@ -81,7 +81,7 @@ class Evosax(Algorithm):
         if self.learning_rate is not None and "optimizer" not in takes:
             problems.append(Problem("learning_rate", f"{self.strategy} has no optimizer", self.learning_rate))
         if self.sigma is not None and "std_schedule" not in takes and "std_init" not in params.__dict__:
-            problems.append(Problem("sigma", f"{self.strategy} has none", self.sigma))
+            problems.append(Problem("sigma", f"{self.strategy} has no such parameter", self.sigma))
         refuse(problems)
 
     @property
@@ -90,7 +90,7 @@ class Evosax(Algorithm):
         return self.strategy
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> EvosaxState:
-        """Make the state before generation 0; the search starts at the first genome, or else at a fresh one."""
+        """Make the state before generation 0; the search starts at the first given genome, or at a fresh one."""
         (fresh,) = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
         return EvosaxState(seed, genomes[0] if genomes else Genome(fresh))
 
@@ -113,7 +113,7 @@ class Evosax(Algorithm):
         return [Genome(Center(vector), network) for vector in np.asarray(population)]
 
     def tell(self, state: EvosaxState, population: EvaluatedPopulation, weights: Weights) -> EvosaxState:
-        """Let the strategy see the vectors and minus their fitness, which it minimizes.
+        """Pass the vectors and their negated fitness, which evosax minimizes, to the strategy.
 
         Raises:
             ValueError: A fitness is not finite.
@@ -138,11 +138,11 @@ class Evosax(Algorithm):
         return EvosaxState(state.seed, state.start, arrays, elite, generation=state.generation + 1, steps=steps)
 
     def elite(self, state: EvosaxState) -> Genome:
-        """Return the mean, or the best genome of the newest population, which may only have been lucky."""
+        """Return the mean or, without a mean, the best genome of the latest population, possibly a lucky one."""
         return known_elite(state.elite)
 
     def _asked(self, state: EvosaxState, weights: Weights) -> tuple[Any, Any]:
-        """Return the strategy's vectors, [N, D], and its state once it has drawn them."""
+        """Return the strategy's vectors, [N, D], and its state after sampling them."""
         import jax
 
         strategy, params = self._made(weights.dimension(state.start.network))
@@ -174,7 +174,7 @@ class Evosax(Algorithm):
         return jax.random.split(jax.random.key(seed % 2**32))
 
 
-@lru_cache(maxsize=8)  # of a strategy, whose functions JAX compiles once for each
+@lru_cache(maxsize=8)  # JAX compiles the functions of each strategy object once
 def _strategy(
     name: str,
     population: int,
@@ -195,9 +195,9 @@ def _strategy(
     try:
         strategy = kind(population_size=population, solution=np.zeros(dimension, np.float32), **options)
     except TypeError as error:
-        refuse([Problem("name", f"a configuration cannot say what evosax's {name} needs: {error}", f"{PREFIX}{name}")])
+        refuse([Problem("name", f"evosax's {name} needs arguments beyond a configuration: {error}", f"{PREFIX}{name}")])
     except (AssertionError, ValueError) as error:
-        refuse([Problem("population", f"evosax's {name} refuses it: {error}", population)])
+        refuse([Problem("population", f"rejected by evosax's {name}: {error}", population)])
     defaults = strategy.default_params
     own = {each: value for each, value in params if each in defaults.__dict__}
     if sigma is not None and "std_init" in defaults.__dict__:
@@ -206,10 +206,10 @@ def _strategy(
 
 
 def evosax_algorithm(name: str) -> type[Evosax]:
-    """Return the algorithm of a strategy.
+    """Return the algorithm class of a strategy.
 
     Args:
-        name: Of the strategy in evosax.algorithms.
+        name: Name of the strategy in evosax.algorithms.
 
     Raises:
         UserError: evosax is not installed, or has no such strategy.

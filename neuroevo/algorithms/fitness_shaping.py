@@ -1,4 +1,4 @@
-"""Fitness shaping by ranks: centered ranks (Salimans et al. 2017, https://arxiv.org/abs/1703.03864), and weights."""
+"""Rank-based fitness shaping: centered ranks (Salimans et al. 2017, https://arxiv.org/abs/1703.03864) and weights."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 
 
 def centered_ranks(returns: np.ndarray) -> np.ndarray:
-    """Ranks all returns against each other and spaces the ranks evenly over [-0.5, 0.5].
+    """Rank all returns and space the ranks evenly over [-0.5, 0.5].
 
     Equal returns share the mean of their ranks, so that they have the same weight: if all returns are equal, or there
-    is only one, every rank is exactly 0. Uber's 2018 code let its sort break ties: of n equal returns one got -0.5,
-    another 0.5 and the others ranks in between, so that theta took a step that no difference in reward justified.
-    Equal scores are frequent in Atari games. Without ties the ranks are those of that code, in float64. The ranks of
-    -returns are exactly the negated ranks of returns.
+    is only one return, every rank is exactly 0. Uber's 2018 code breaks ties by the order of its sort: n equal returns
+    get ranks from -0.5 to 0.5, so that theta takes a step that no difference in reward justifies. Equal scores are
+    frequent in Atari games. Without ties the ranks equal those of that code, in float64. The ranks of -returns are
+    exactly the negated ranks of returns.
 
     Args:
         returns: Numbers of any shape.
@@ -39,15 +39,13 @@ def centered_ranks(returns: np.ndarray) -> np.ndarray:
 
 
 def rank_weights(fitness: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Give each genome the weight of its rank, as by_rank(); weights below 0 count as 0, and the sum is 1."""
+    """Assign weights by rank, as by_rank(), after setting negative weights to 0 and normalizing their sum to 1."""
     weights = np.maximum(weights, 0.0)
     return by_rank(fitness, weights / weights.sum())
 
 
 def by_rank(fitness: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Give each genome the value of its rank.
-
-    Equal fitness shares the mean value of its ranks.
+    """Assign to each genome the value of its rank; genomes with equal fitness share the mean value of their ranks.
 
     Args:
         fitness: Finite numbers, [N].

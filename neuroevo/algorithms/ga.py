@@ -1,9 +1,8 @@
 """The genetic algorithm of Such et al. 2017 (https://arxiv.org/abs/1712.06567, algorithm 1).
 
 Truncation selection, mutation by additive Gaussian noise, no crossover, and an elite chosen by validation episodes.
-What does not depend on how parents are selected is in TruncationGA, which GA-NS (ga_ns.py) shares. Beyond that paper,
-parents may play again beside their offspring, be selected by tournaments, and pass on a mutation power of their own;
-and mutations may be scaled by what they change.
+TruncationGA contains the parts that do not depend on how parents are selected; GA-NS (ga_ns.py) shares it. Extensions
+of the paper: elitism with re-evaluation, tournament selection, self-adaptive mutation powers, and safe mutations.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from neuroevo.core.settings import Count, CountOrZero, settings
 
 @dataclass(frozen=True, eq=False)
 class TruncationState(ValidatedState):
-    """State of algorithms with truncation selection, before a generation.
+    """The state of an algorithm with truncation selection before a generation.
 
     Attributes:
         parents: Genomes that may have offspring; empty in generation 0 unless the run starts from given genomes.
@@ -47,7 +46,7 @@ class TruncationState(ValidatedState):
     parents: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Check ranges. ValueError: as of every validated state, or there are no parents after a generation."""
+        """Check ranges. ValueError: an inherited check fails, or there are no parents after a generation."""
         super().check_state()
         if self.generation and not self.parents:
             raise ValueError(f"there are no parents after {self.generation} generations")
@@ -71,7 +70,7 @@ class TruncationGA(ValidatedSearch):
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
+    """Number of best genomes that play validation episodes; the previous elite replaces the last of them."""
 
     state_type: ClassVar[type[TruncationState]]
 
@@ -80,7 +79,7 @@ class TruncationGA(ValidatedSearch):
             refuse([Problem("parents", f"expected at most the population, {self.population}", self.parents)])
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
-        """Make the state before generation 0; the first of the genomes becomes the elite, the first T the parents."""
+        """Make the state before generation 0; the first genome becomes the elite, the first T become parents."""
         return self.state_type(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
 
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
@@ -100,18 +99,18 @@ class GA(TruncationGA):
     """Genetic algorithm with truncation selection."""
 
     elites: CountOrZero = 0
-    """How many of the parents, the best ones, are in the next population, too: unchanged, and they play again, so that
-    one that was only lucky does not stay a parent."""
+    """Number of best parents copied unchanged into the next population. They are evaluated again, so that a parent
+    that was only lucky loses its place."""
     tournament: Count = 1
-    """How many parents are drawn for each offspring, of which the best becomes its parent; 1: any. With parents =
-    population, more than 1 is tournament selection in place of truncation."""
+    """Tournament size: the best of this many randomly drawn parents becomes the parent of an offspring; 1: uniform
+    selection. With parents = population, a larger value is tournament selection instead of truncation."""
     sigma_factor: Annotated[float, Field(ge=1, le=10)] = 1.0
-    """Above 1, sigma adapts itself: an offspring's sigma is that of its parent times a number between 1 / sigma_factor
-    and sigma_factor, whose logarithm is uniform; the setting sigma is that of the first offspring."""
+    """Above 1, sigma is self-adaptive: an offspring's sigma is its parent's sigma times a log-uniform factor in
+    [1 / sigma_factor, sigma_factor]; the setting sigma is the initial value."""
     output_change: Annotated[float, Field(ge=0)] = 0.0
-    """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled until its outputs differ from its
-    parent's by this mean squared difference, on observations of random play. Sigma is the first scale that the search
-    tries."""
+    """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled so that the mean squared difference
+    between its outputs and its parent's, on observations of random play, is this value. The search for the scale starts
+    at sigma."""
 
     state_type = GAState
 
@@ -126,7 +125,7 @@ class GA(TruncationGA):
 
     @property
     def needs_reference(self) -> bool:
-        """Return whether mutations are safe."""
+        """Return whether safe mutations are enabled."""
         return self.output_change > 0
 
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
@@ -144,7 +143,7 @@ class GA(TruncationGA):
             sigmas = [float(np.float32(each)) for each in inherited]
         if self.output_change:
             assert weights is not None
-            first = [_sigma(parent, sigma) for parent in parents]  # which was right for the parents' own mutations
+            first = [_sigma(parent, sigma) for parent in parents]  # the scale found for the parent's own mutation
             sigmas = rescaled(parents, noise_of(parents, state), first, self.output_change, weights)
         return [*elites, *mutated(parents, sigmas, state)]
 
@@ -166,7 +165,7 @@ class GA(TruncationGA):
         return replace(told, parents=(told.elite, *told.parents[: self.parents - 1]))
 
     def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
-        """Return the sigma of the generation's offspring or, where they differ, the mean of the new parents'."""
+        """Return the sigma of the generation's offspring or, where it differs between them, the new parents' mean."""
         sigma = scale_at(self.sigma, before)
         if self.sigma_factor > 1 or self.output_change:
             sigma = float(np.mean([_sigma(parent, sigma) for parent in after.parents]))
@@ -174,5 +173,5 @@ class GA(TruncationGA):
 
 
 def _sigma(genome: Genome, first: float) -> float:
-    """Return the sigma of a genome's last mutation, or `first` if it has none."""
+    """Return the sigma of a genome's last mutation, or `first` for a root."""
     return first if genome.mutation is None else abs(genome.mutation.scale)

@@ -5,9 +5,9 @@ Such et al. 2017 (https://arxiv.org/abs/1712.06567), after Lehman and Stanley 20
 
 The novelty of a genome is the mean distance of its behavior to the k nearest in the population and in an archive. Each
 behavior enters the archive with a small probability; in Lehman and Stanley 2011 it enters if its novelty is above a
-threshold. The most novel genome of a generation also competes with the next one, with the behavior that it had: it is
-the 1 in the paper's population of 20,000 + 1. Fitness does not guide the search. It only decides which genome is the
-elite: as in the GA this is the candidate with the best validation, but the elite is not made a parent.
+threshold. The most novel genome of a generation also competes with the next generation, with its recorded behavior: it
+is the 1 in the paper's population of 20,000 + 1. Fitness does not guide the search. It only determines the elite: as in
+the GA, the candidate with the best validation, but the elite does not become a parent.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from neuroevo.core.settings import Count, CountOrZero, settings
 
 @dataclass(frozen=True, eq=False)
 class GANSState(TruncationState):
-    """The state before a generation: that of truncation selection, here by novelty, and more.
+    """The state of GA-NS before a generation; its parents are selected by novelty.
 
     Attributes:
         leader: Behavior of the first parent, the most novel genome of its generation, [B]; None if it is unknown.
-        archive: Behaviors that later ones are compared with.
+        archive: Behaviors that novelty is measured against.
         mean_novelty: Mean novelty of the previous generation.
         max_novelty: Highest novelty of the previous generation.
     """
@@ -48,11 +48,11 @@ class GANSState(TruncationState):
     max_novelty: float = 0.0
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: as of every such state, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: an inherited check fails, or behaviors do not fit the archive."""
         super().check_state()
         check_behaviors(self.archive, self.leader)
         if self.leader is not None and not self.parents:
-            raise ValueError("the leader has a behavior and there are no parents")
+            raise ValueError("the state has a leader's behavior but no parents")
 
 
 @settings
@@ -71,7 +71,7 @@ class GANS(TruncationGA):
     trajectory_every: CountOrZero = 0
     """Steps between the samples of an episode that make up its behavior; 0: one sample at the end of the episode."""
     trajectory_samples: Count = 1
-    """Samples per episode; where the episode is shorter, its last sample is repeated."""
+    """Samples per episode; in shorter episodes the last sample is repeated."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,13 +81,13 @@ class GANS(TruncationGA):
 
     @property
     def behavior(self) -> Behavior:
-        """What to record of an episode: its end, or a trajectory."""
+        """The behavior to record in each episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
     def tell(self, state: GANSState, population: EvaluatedPopulation, weights: Weights | None = None) -> GANSState:
-        """Select the most novel as parents; the previous elite and the fittest are the candidates.
+        """Select the most novel genomes as parents; the previous elite and the fittest genomes become candidates.
 
-        Novelty is measured against the archive as it was before this generation's behaviors enter it.
+        Novelty is measured against the archive before this generation's behaviors are added.
         """
         count = len(population.genomes)
         candidates = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
@@ -112,7 +112,7 @@ class GANS(TruncationGA):
         return self._scored(state, population)[2][-len(population.genomes) :]
 
     def _scored(self, state: GANSState, population: EvaluatedPopulation) -> tuple[list[Genome], np.ndarray, np.ndarray]:
-        """Return genomes, behaviors and novelties of the leader, if there is one, and of the members."""
+        """Return genomes, behaviors and novelties of the members, preceded by the leader if it is known."""
         genomes = list(population.genomes)
         behaviors = validate_behaviors(population.behaviors, len(genomes), state.archive)
         if state.leader is not None:
@@ -124,6 +124,6 @@ class GANS(TruncationGA):
         return state.archive
 
     def metrics(self, before: GANSState, after: GANSState) -> dict[str, float]:
-        """Return sigma, and the mean and highest novelty of the generation."""
+        """Return sigma and the mean and highest novelty of the generation."""
         sigma = shortest(scale_at(self.sigma, before))
         return {"sigma": sigma, "novelty_mean": after.mean_novelty, "novelty_max": after.max_novelty}

@@ -1,9 +1,9 @@
 """Evolution strategies of low rank (Sarkar et al. 2025, "Evolution Strategies at the Hyperscale", arXiv 2511.16652).
 
-As evolution strategies (es.py), but the noise of each matrix [m, n] of a network is A B^T / sqrt(r) with A [m, r] and
-B [n, r], standard normal: a pair costs (m + n) r numbers in place of m n, and all of a population share the center's
-weights as they are. What is no matrix, biases and their like, has noise of its own. The gradient's estimate is the
-fitness-weighted sum of these products, which is of full rank. As r grows the noise approaches that of es.py.
+Evolution strategies (es.py) in which the noise of each weight matrix [m, n] is A B^T / sqrt(r), with A [m, r] and
+B [n, r] standard normal. A pair takes (m + n) r random numbers instead of m n, and all members of a population share
+the center's weights. Biases and other vectors have independent noise. The gradient estimate is the fitness-weighted sum
+of these products and has full rank. With growing r, the noise approaches that of es.py.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ class LowRankES(ES):
 
     @property
     def mutation_kind(self) -> LowRank:
-        """The kind of the pairs' noise."""
+        """Low-rank noise of the setting rank."""
         return LowRank(self.rank)

@@ -1,9 +1,9 @@
-"""MAP-Elites (Mouret and Clune 2015, https://arxiv.org/abs/1504.04909): the best genome of every kind of behavior.
+"""MAP-Elites (Mouret and Clune 2015, https://arxiv.org/abs/1504.04909), which finds the best genome of each behavior.
 
-The space of behaviors is a grid, and each of its cells keeps the fittest genome whose behavior is in it. Offspring are
-mutations of the genomes of cells, each cell as likely. Genomes are seeds, as the GA's, so that an archive of thousands
-of networks with millions of weights takes little memory. Variation along the line between two parents (iso+line) is not
-among the mutations, since it would need the weights of both.
+A grid divides the behavior space into cells, and each cell keeps the fittest genome whose behavior falls into it.
+Offspring are mutations of the genomes of uniformly chosen cells. Genomes are seeds, as in the GA, so that an archive of
+thousands of networks with millions of weights takes little memory. Variation along the line between two parents
+(iso+line) is not supported, since it requires the weights of both parents.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class MAPElitesState(ValidatedState):
     """The state before a generation.
 
     Attributes:
-        cells: The archive: the fittest genome of each cell that has one.
-        start: Genomes whose offspring come first; none for fresh genomes.
+        cells: The archive: the fittest genome of each filled cell.
+        start: Parents of generation 0; empty if generation 0 consists of fresh genomes.
     """
 
     cells: Archive = Archive()
     start: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: as of every validated state, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: an inherited check fails, or behaviors do not fit the archive."""
         super().check_state()
         check_behaviors(self.cells)
 
@@ -60,28 +60,28 @@ class MAPElites(CellSettings, ValidatedSearch):
     population: Count = 1000
     """Genomes per generation."""
     sigma: Schedule = 0.02
-    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
+    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as in the GA."""
     tournament: Count = 1
-    """Tournament size: for each offspring this many cells are drawn, of which the one with the most novel behavior has
-    the parent; 1: parents are picked uniformly."""
+    """Tournament size: of this many randomly drawn cells, the cell with the most novel behavior provides the parent of
+    an offspring; 1: parents are picked uniformly."""
     k: Count = 10
     """Number of nearest neighbors in a tournament: novelty is the mean distance to them among the cells' genomes."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """How many of the archive's fittest genomes play validation episodes; the previous elite replaces the last of them.
-    """
+    """Number of the archive's fittest genomes that play validation episodes; the previous elite replaces the last."""
 
     state_type = MAPElitesState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> MAPElitesState:
-        """Make the state before generation 0, whose offspring are those of the genomes."""
+        """Make the state before generation 0, whose parents are the given genomes."""
         return MAPElitesState(seed, start=tuple(genomes), elite=next(iter(genomes), None))
 
     def ask(self, state: MAPElitesState, weights: Weights | None = None) -> list[Genome]:
-        """Return mutations of the archive's genomes or, while it is empty, of the first ones or fresh genomes."""
+        """Return mutations of the archive's genomes; with an empty archive, of the given genomes, or fresh genomes."""
         parents = state.cells.genomes or state.start
         if not parents:
             return fresh_genomes(self.population, state)
-        if self.tournament > 1 and state.cells.behaviors is not None:  # each behavior is its own nearest neighbor, too
+        if self.tournament > 1 and state.cells.behaviors is not None:
+            # k + 1 neighbors, since a behavior's nearest neighbor is itself
             score = novelty(state.cells.behaviors, state.cells, self.k + 1, peers=False)
             parents = tuple(parents[i] for i in ranking(score))
         picked = pick_parents(parents, self.population, state, self.tournament)
@@ -90,7 +90,7 @@ class MAPElites(CellSettings, ValidatedSearch):
     def tell(
         self, state: MAPElitesState, population: EvaluatedPopulation, weights: Weights | None = None
     ) -> MAPElitesState:
-        """Let every genome compete for the cell of its behavior.
+        """Add each genome to the cell of its behavior if the cell is empty or the genome is fitter.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
@@ -104,7 +104,7 @@ class MAPElites(CellSettings, ValidatedSearch):
         return replace(state, steps=state.steps + population.steps, cells=cells, candidates=candidates)
 
     def best(self, state: MAPElitesState) -> list[Genome]:
-        """Return the elite, then the archive's genomes in the order of their cells."""
+        """Return the elite, then the archive's genomes, ordered by cell."""
         return list(dict.fromkeys([self.elite(state), *state.cells.genomes]))
 
     def archive(self, state: MAPElitesState) -> Archive:
@@ -112,5 +112,5 @@ class MAPElites(CellSettings, ValidatedSearch):
         return state.cells
 
     def metrics(self, before: MAPElitesState, after: MAPElitesState) -> dict[str, float]:
-        """Return sigma, the share of cells with a genome, and the sum of their fitness."""
+        """Return sigma, the share of filled cells, and the sum of their fitness."""
         return {"sigma": shortest(scale_at(self.sigma, before)), **self.cell_metrics(after.cells)}

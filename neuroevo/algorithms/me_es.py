@@ -1,16 +1,17 @@
 """ME-ES, MAP-Elites by evolution strategies (Colas et al. 2020, https://arxiv.org/abs/2003.01825).
 
-A grid of behaviors keeps the fittest center of each cell. A cell is selected, and its center takes a number of steps of
-evolution strategies that increase fitness (to exploit) or novelty (to explore); after each step the center competes for
-the cell of its behavior. Novelty is the mean distance to the nearest behaviors of all centers so far. As in the paper,
+A grid over the behavior space keeps the fittest center of each cell. The center of a selected cell takes several steps
+of evolution strategies that increase fitness (exploitation) or novelty (exploration); after each step the center
+competes for the cell of its behavior. Novelty is the mean distance to the nearest behaviors of all previous centers. As
+in the paper,
 
-- the cell to explore from is one of the five most novel, with a probability proportional to its novelty;
-- the cell to exploit is, half of the time, one of the two fittest, and otherwise one of the two fittest of the last
-  five into which a center came.
+- exploration starts from one of the five most novel cells, with a probability proportional to its novelty;
+- exploitation starts, with probability 0.5 each, from one of the two fittest cells or from one of the two fittest among
+  the five most recently updated cells.
 
 The paper's code (https://github.com/uber-research/Map-Elites-Evolutionary) differs: with probability 0.1 it explores
-from any cell, and it ranks the cells to exploit by the best offspring of their centers. Here the first center takes one
-step by fitness before a cell is selected, and fitness and behavior of a center are those of its validation episodes.
+from any cell, and it ranks cells for exploitation by the best offspring of their centers. Here, the initial center
+takes one fitness step before a cell is selected, and validation episodes determine a center's fitness and behavior.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class MEESState(ESState):
     """The state before a generation.
 
     Attributes:
-        cells: The fittest center of each cell that has one.
-        recent: The last centers that came into a cell, oldest first.
+        cells: The fittest center of each filled cell.
+        recent: Centers of the most recently updated cells, oldest first.
         behaviors: Behaviors of all centers, against which novelty is measured.
-        explores: Whether the center's steps increase novelty; otherwise fitness.
+        explores: Whether the center's steps increase novelty rather than fitness.
         remaining: Steps of the center until another cell is selected.
     """
 
@@ -55,7 +56,7 @@ class MEESState(ESState):
     remaining: int = 1
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: a count is below 0, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: a count is below 0, or a behavior is invalid."""
         super().check_state()
         check_counts(remaining=self.remaining)
         check_behaviors(self.behaviors)
@@ -66,8 +67,8 @@ class MEES(CellSettings, ES):
     """MAP-Elites by evolution strategies, which keeps the best center of every cell of a grid of behaviors."""
 
     mode: Literal["alternate", "explore", "exploit"] = "alternate"
-    """What the steps from a selected cell increase: "explore", novelty; "exploit", fitness; "alternate", first novelty,
-    from the next cell fitness, and so on."""
+    """Objective of the steps from a selected cell: "explore" for novelty, "exploit" for fitness, or "alternate" to
+    alternate between the two from cell to cell, starting with novelty."""
     moves: Count = 10
     """Steps of a center before another cell is selected."""
     k: Count = 10
@@ -79,7 +80,7 @@ class MEES(CellSettings, ES):
         """Move the center by one optimizer step towards novelty or fitness.
 
         Raises:
-            ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
+            ValueError: A fitness is not finite, the new center is not finite, or there are no behaviors.
         """
         count = len(population.genomes)
         fitness = finite(population.fitness, count)
@@ -88,15 +89,15 @@ class MEES(CellSettings, ES):
             score = novelty(behaviors, state.behaviors, self.k, peers=False)
             fitness = np.nan_to_num(score, nan=-1.0)  # unknown behaviors are the least novel
         after = super().tell(state, replace(population, fitness=fitness), weights)
-        assert isinstance(after, MEESState)  # as state is
-        return replace(after, generation=state.generation)  # which ends with the validation
+        assert isinstance(after, MEESState)  # for mypy
+        return replace(after, generation=state.generation)  # tell_validation() increments it
 
     def candidates(self, state: MEESState) -> list[Genome]:
-        """Return the center that has moved."""
+        """Return the moved center."""
         return [state.center]
 
     def tell_validation(self, state: MEESState, validation: EvaluatedPopulation) -> MEESState:
-        """Let the center compete for the cell of its behavior, and select another cell when it is time.
+        """Add the center to the cell of its behavior if it is fitter; after `moves` steps, select another cell.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
@@ -122,7 +123,7 @@ class MEES(CellSettings, ES):
         return replace(state, center=center, optimizer=None, explores=explores, remaining=self.moves)
 
     def elite(self, state: MEESState) -> Genome:
-        """Return the fittest center of a cell; while there is none, the current center."""
+        """Return the fittest center of all cells, or the current center while all cells are empty."""
         return next(iter(self.best(state)), state.center)
 
     def best(self, state: MEESState) -> list[Genome]:
@@ -130,25 +131,25 @@ class MEES(CellSettings, ES):
         return _by_fitness(state.cells)
 
     def archive(self, state: MEESState) -> Archive:
-        """Return the centers of the cells."""
+        """Return the archive of centers."""
         return state.cells
 
     def novelties(self, state: MEESState, population: EvaluatedPopulation) -> np.ndarray | None:
-        """Return the novelty of each member, float64 [N], NaN where unknown; None before the first center is known."""
+        """Return each member's novelty, float64 [N], NaN where unknown; None before the first behavior of a center."""
         if not state.behaviors:
             return None
         behaviors = validate_behaviors(population.behaviors, len(population.genomes), state.behaviors)
         return novelty(behaviors, state.behaviors, self.k, peers=False)
 
     def metrics(self, before: MEESState, after: MEESState) -> dict[str, float]:  # type: ignore[override]
-        """Return sigma, whether the center explored, and the coverage and QD-score of the cells."""
+        """Return sigma, whether the center explored, and the coverage and QD score of the cells."""
         sigma = shortest(scale_at(self.sigma, before))
         return {"sigma": sigma, "explores": float(before.explores), **self.cell_metrics(after.cells)}
 
     def _most_novel(self, state: MEESState) -> Genome:
-        """Select one of the most novel cells' centers with a probability proportional to its novelty."""
+        """Select the center of one of the most novel cells, with a probability proportional to its novelty."""
         assert state.cells.behaviors is not None
-        # A center's own behavior is among the others', at distance 0: it adds the same to the sum of each cell.
+        # k + 1, since state.behaviors contains each center's own behavior, at distance 0; proportions do not change.
         score = novelty(state.cells.behaviors, state.behaviors, self.k + 1, peers=False)
         best = ranking(score)[:_MOST_NOVEL]
         edges = np.cumsum(score[best]) if score[best].any() else np.arange(1.0, len(best) + 1)
@@ -156,7 +157,7 @@ class MEES(CellSettings, ES):
         return state.cells.genomes[best[int(np.searchsorted(edges / edges[-1], drawn, side="right"))]]
 
     def _fittest(self, state: MEESState) -> Genome:
-        """Select one of the fittest cells' centers, half of the time among the latest cells alone."""
+        """Select the center of one of the fittest cells, with probability 0.5 only among the most recent cells."""
         latest, drawn = draw_uniforms(2, state.seed, state.generation, Purpose.CENTERS)
         best = _by_fitness(state.cells)
         if latest < 0.5:

@@ -3,8 +3,8 @@
 Stanley and Miikkulainen 2002, "Evolving neural networks through augmenting topologies"
 (https://doi.org/10.1162/106365602320169811). Networks start with each input connected to each output, and grow by
 mutations that add edges and nodes. Genomes are crossed gene by gene. Species, groups of similar genomes, share the
-offspring by their mean fitness, so that a new topology competes with similar ones first. A member is a graph layer with
-a network text of its own.
+offspring by their mean fitness, so that a new topology competes with similar topologies first. Each member has its own
+network text, which consists of a graph layer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from neuroevo.core.randomness import Draws, Purpose
 from neuroevo.core.settings import Count, Positive32, settings
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-_DISABLE = 0.75  # an edge that is disabled in one of the parents
-_LARGE_SPECIES = 5  # from which on the champion is copied
-_KEPT_SPECIES = 2  # the best ones, which may stagnate
+_DISABLE = 0.75  # probability of disabling an edge that is disabled in either parent
+_LARGE_SPECIES = 5  # smallest size of a species whose champion is copied unchanged
+_KEPT_SPECIES = 2  # number of best species that survive stagnation
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,11 @@ class NEATState(ValidatedState):
     """The state before a generation.
 
     Attributes:
-        start: Genomes of another run to start from; all of them are of graph layers.
+        start: Genomes of another run to start from; their networks must be graph layers.
         members: Genes of the population; None before generation 0.
-        representatives: Genes of the last generation by which the S species are recognized; None before generation 0.
+        representatives: Genes that represent the S species, from the last generation; None before generation 0.
         best: Best fitness of each species so far, float64 [S]; None before generation 0.
-        improved: Generation in which each species reached it, int64 [S]; None before generation 0.
+        improved: Generation in which each species reached its best fitness, int64 [S]; None before generation 0.
         splits: The edge that each hidden node of the run splits, int64 [nodes, 2]; None before generation 0.
     """
 
@@ -82,14 +82,14 @@ class NEATState(ValidatedState):
 
 @dataclass
 class _Species:
-    """Similar genomes.
+    """Species, a group of similar genomes.
 
     Attributes:
-        representative: Genes by which others are recognized.
+        representative: Genes to which genomes are compared.
         best: Best fitness so far.
-        improved: Generation in which it was reached.
+        improved: Generation in which the best fitness was reached.
         members: Indices into the population, the fittest first.
-        share: Mean fitness of the members, less the population's lowest.
+        share: Mean fitness of the members minus the population's lowest fitness.
     """
 
     representative: Genes
@@ -106,19 +106,19 @@ class NEAT(ValidatedSearch):
     population: Count = 150
     """Genomes per generation."""
     sigma: Positive32 = 0.5
-    """Scale of the change of a weight."""
+    """Standard deviation of the noise added to a weight."""
     initial_sigma: Positive32 = 1.0
-    """Scale of initial weights, and of those that replace others."""
+    """Standard deviation of initial and of replaced weights."""
     mutate_weight: Probability = 0.8
-    """Probability that an offspring's weight or bias changes."""
+    """Probability that a weight or bias of an offspring is mutated."""
     replace_weight: Probability = 0.1
-    """Probability that it is replaced."""
+    """Probability that a weight or bias is replaced instead of perturbed."""
     add_edge: Probability = 0.05
     """Probability that an offspring gets another edge."""
     add_node: Probability = 0.03
     """Probability that a node splits one of an offspring's edges."""
     toggle_edge: Probability = 0.01
-    """Probability that one of an offspring's edges is disabled, or enabled again."""
+    """Probability that an edge of an offspring is toggled between enabled and disabled."""
     crossover: Probability = 0.75
     """Probability that an offspring has two parents."""
     interspecies: Probability = 0.001
@@ -126,16 +126,16 @@ class NEAT(ValidatedSearch):
     survival: Annotated[float, Field(gt=0, le=1)] = 0.2
     """Share of each species, its fittest members, that may be parents."""
     threshold: Positive32 = 3.0
-    """Compatibility distance below which genomes are of one species: the number of edges that only one of them has
-    (their share from 20 edges on) plus weight_coefficient times the mean difference of weights."""
+    """Compatibility distance below which two genomes belong to one species: the number of edges that only one of them
+    has (from 20 edges on, their share) plus weight_coefficient times the mean absolute difference of weights."""
     weight_coefficient: Annotated[float, Field(ge=0)] = 0.4
     """Coefficient of the mean difference of weights in the compatibility distance."""
     stagnation: Count = 15
-    """Generations without a better fitness after which a species has no offspring, unless it is one of the two best."""
+    """Generations without improvement after which a species is removed, unless it is one of the two best."""
     max_weights: Count = 10_000
-    """Most weights and biases of a genome, which does not grow any further."""
+    """Maximum number of weights and biases of a genome."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
+    """Number of best genomes that play validation episodes; the previous elite replaces the last of them."""
 
     state_type = NEATState
 
@@ -145,20 +145,20 @@ class NEAT(ValidatedSearch):
         return OwnNetworkLimits(self.population, self.max_weights, graphs=True)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NEATState:
-        """Start from the genomes and mutations of them, or from networks without hidden nodes."""
+        """Make the state before generation 0, which starts from the genomes or from networks without hidden nodes."""
         return NEATState(seed, elite=next(iter(genomes), None), start=tuple(genomes[: self.population]))
 
     def ask(self, state: NEATState, weights: Weights) -> list[Genome]:
         """Return the population's networks.
 
         Raises:
-            UserError: A network is too large, or a genome to start from is not a graph.
+            UserError: A network is too large, or a genome to start from does not have a graph layer.
         """
         shape = Shape.of(weights.networks[0])
         return [expressed(genes, shape) for genes in self._members(state, weights, shape)[0]]
 
     def tell(self, state: NEATState, population: EvaluatedPopulation, weights: Weights) -> NEATState:
-        """Divide the population into species and breed the next one; select candidates for the elite."""
+        """Divide the population into species, breed the next population, and select candidates for the elite."""
         genomes, fitness = population.genomes, finite(population.fitness, len(population.genomes))
         shape = Shape.of(weights.networks[0])
         members, splits = self._members(state, weights, shape)
@@ -179,7 +179,7 @@ class NEAT(ValidatedSearch):
         )
 
     def metrics(self, before: NEATState, after: NEATState) -> dict[str, float]:
-        """Return the number of species, and the mean numbers of hidden nodes and enabled edges of the next genomes."""
+        """Return the number of species and the next population's mean numbers of hidden nodes and enabled edges."""
         assert after.members is not None and after.representatives is not None
         count = len(after.members.sizes)
         return {
@@ -189,7 +189,7 @@ class NEAT(ValidatedSearch):
         }
 
     def check_state(self, state: NEATState) -> None:
-        """Check the size of the population. ValueError: the state has another one."""
+        """Check the size of the population. ValueError: it differs from the setting."""
         if state.members is not None and len(state.members.sizes) != self.population:
             raise ValueError(f"the state has {len(state.members.sizes)} members, expected {self.population}")
 
@@ -201,7 +201,7 @@ class NEAT(ValidatedSearch):
         hidden = 0
         for genome in state.start:
             if not isinstance(genome.network, str) or "; graph " not in genome.network:
-                raise UserError("a genome to start from is not of NEAT, expected one whose network is a graph layer")
+                raise UserError("a genome to start from is not a NEAT genome: expected a network with a graph layer")
             made.append(of_network(genome.network, weights.theta(genome), shape, first + hidden))
             hidden += len(made[-1].nodes)
         splits = Splits(first, np.full((hidden, 2), -1, np.int64))
@@ -219,7 +219,7 @@ class NEAT(ValidatedSearch):
         return made, splits
 
     def _divided(self, state: NEATState, members: list[Genes], fitness: np.ndarray) -> list[_Species]:
-        """Return the species of a population, the best first, without empty and stagnated ones."""
+        """Divide a population into species, the best first; empty and stagnated species are removed."""
         species: list[_Species] = []
         if state.representatives is not None and state.best is not None and state.improved is not None:
             known = zip(state.representatives.split(), state.best.tolist(), state.improved.tolist(), strict=True)
@@ -253,7 +253,7 @@ class NEAT(ValidatedSearch):
         splits: Splits,
         draws: Draws,
     ) -> list[Genes]:
-        """Return the next population: champions of large species, and offspring in proportion to the shares."""
+        """Breed the next population: champions of large species, and offspring in proportion to the shares."""
         offspring: list[Genes] = []
         counts = _apportioned([each.share for each in species], self.population)
         everyone = [i for each in species for i in each.members]

@@ -1,8 +1,8 @@
-"""Genes of NEAT: the nodes and edges of growing networks, their mutations, and the networks that they describe.
+"""Genes of NEAT: nodes and edges, their mutations, and the networks that they encode.
 
-The number of a node is the same in all genomes of a run: inputs come first, then outputs, then hidden nodes in the
-order in which they were first made. The pair of nodes of an edge is its innovation number. A hidden node splits an
-edge, and genomes that split the same edge get the same node.
+Node numbers are global to a run: inputs come first, then outputs, then hidden nodes in the order of their creation. The
+innovation number of an edge is its pair of nodes. A hidden node splits an edge, and genomes that split the same edge
+get the same node.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from neuroevo.core.randomness import Draws
 from neuroevo.networks.graphs import graph_layer
 from neuroevo.networks.layers import output_size, split_lines, unpack_weights
 
-_TRIES = 20  # to find two nodes without an edge between them
-_SMALL = 20  # genomes with fewer edges count differing edges, not their share
+_TRIES = 20  # attempts to find two nodes without an edge between them
+_SMALL = 20  # for genomes with fewer edges, the distance uses the number of differing edges instead of their share
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What all networks of a run have in common.
+    """Inputs and outputs, which all networks of a run share.
 
     Attributes:
-        input: The line of the input.
+        input: The network text's line that describes the input.
         inputs: Number of inputs.
         outputs: Number of outputs.
-        bounded: Whether the outputs pass a tanh, as those of continuous actions do.
+        bounded: Whether a tanh follows the outputs, as for continuous actions.
     """
 
     input: str
@@ -57,10 +57,10 @@ class Genes:
 
     Attributes:
         nodes: Hidden nodes, ascending, int64 [H].
-        biases: Of the outputs, then of the hidden nodes, float32 [outputs + H].
-        edges: Nodes that each edge starts and ends at, in ascending order, int64 [E, 2].
-        weights: Of the edges, float32 [E].
-        enabled: Whether an edge is in the network, bool [E].
+        biases: Biases of the outputs, then of the hidden nodes, float32 [outputs + H].
+        edges: Start and end node of each edge, in ascending order, int64 [E, 2].
+        weights: Weights of the edges, float32 [E].
+        enabled: Whether each edge is part of the network, bool [E].
     """
 
     nodes: np.ndarray
@@ -77,11 +77,11 @@ class Genes:
 
 @dataclass(frozen=True, eq=False)
 class GeneTable(Checked):
-    """Genes of N genomes, joined, as a state holds them.
+    """Genes of N genomes as concatenated arrays, for storage in a state.
 
     Attributes:
-        sizes: Hidden nodes and edges of each, int64 [N, 2].
-        nodes, biases, edges, weights, enabled: Those of Genes, of one genome after the other.
+        sizes: Numbers of hidden nodes and of edges of each genome, int64 [N, 2].
+        nodes, biases, edges, weights, enabled: The arrays of Genes, concatenated over the genomes.
     """
 
     sizes: np.ndarray
@@ -93,7 +93,7 @@ class GeneTable(Checked):
 
     @classmethod
     def of(cls, genes: Sequence[Genes]) -> GeneTable:
-        """Join genes of at least one genome."""
+        """Concatenate the genes of one or more genomes."""
         joined = (np.concatenate([getattr(each, name) for each in genes]) for name in _ARRAYS)
         return cls(np.array([[len(each.nodes), len(each.edges)] for each in genes], np.int64), *joined)
 
@@ -123,11 +123,11 @@ _ARRAYS = ("nodes", "biases", "edges", "weights", "enabled")
 
 
 class Splits:
-    """Hidden nodes of a run by the edges that they split.
+    """Table of a run's hidden nodes, indexed by the edges that they split.
 
     Args:
         first: Number of the first hidden node.
-        edges: The edge that each node splits, int64 [S, 2]; -1 for nodes that another run made.
+        edges: The edge that each node splits, int64 [S, 2]; -1 for nodes from another run.
     """
 
     def __init__(self, first: int, edges: np.ndarray):
@@ -142,7 +142,7 @@ class Splits:
         return np.array(self._edges, np.int64).reshape(-1, 2)
 
     def node(self, edge: tuple[int, int], nodes: Collection[int]) -> int:
-        """Return the first node that splits an edge and is not among those given, or a new one."""
+        """Return the first node that splits an edge and is not in `nodes`, or a new node."""
         for node in self._nodes.get(edge, []):
             if node not in nodes:
                 return node
@@ -152,7 +152,7 @@ class Splits:
 
 
 def initial(shape: Shape, deviation: float, draws: Draws) -> Genes:
-    """Return genes without hidden nodes: each input is connected to each output."""
+    """Make genes without hidden nodes, in which each input is connected to each output."""
     edges = np.indices((shape.inputs, shape.outputs)).reshape(2, -1).T + [0, shape.inputs]
     values = (deviation * draws.noise(len(edges) + shape.outputs)).astype(np.float32)
     weights, biases = np.split(values, [len(edges)])
@@ -160,13 +160,13 @@ def initial(shape: Shape, deviation: float, draws: Draws) -> Genes:
 
 
 def of_network(text: str, theta: np.ndarray, shape: Shape, first: int) -> Genes:
-    """Return the genes of a network that genes have described.
+    """Decode the genes of a network that expressed() made.
 
     Args:
         text: The network, whose first layer is a graph.
-        theta: Its weights, float32 [D].
-        shape: Its inputs and outputs.
-        first: Number of its first hidden node.
+        theta: Weights of the network, float32 [D].
+        shape: Inputs and outputs of the network.
+        first: Number to assign to the first hidden node.
     """
     layer = unpack_weights(text, theta).layers[0]
     assert layer.edges is not None and layer.kernel is not None and layer.bias is not None
@@ -184,13 +184,13 @@ def of_network(text: str, theta: np.ndarray, shape: Shape, first: int) -> Genes:
 
 
 def crossed(fitter: Genes, other: Genes, draws: Draws, disable: float) -> Genes:
-    """Cross two genomes: genes that only one of them has come from the fitter one.
+    """Cross two genomes; genes that only one parent has are inherited from the fitter parent.
 
     Args:
         fitter: The parent with the higher fitness.
         other: The other parent.
         draws: Random numbers.
-        disable: Probability that an edge is disabled that is disabled in one of the parents.
+        disable: Probability that an edge that is disabled in one of the parents is disabled in the child.
     """
     own, theirs = _matching(fitter.innovations, other.innovations)
     nodes, their_nodes = _matching(fitter.nodes, other.nodes)
@@ -208,7 +208,7 @@ def crossed(fitter: Genes, other: Genes, draws: Draws, disable: float) -> Genes:
 
 
 def distance(a: Genes, b: Genes, weight_coefficient: float) -> float:
-    """Return the compatibility distance of two genomes: differing edges and the mean difference of weights."""
+    """Compute the compatibility distance of two genomes from differing edges and the mean difference of weights."""
     own, theirs = _matching(a.innovations, b.innovations)
     nodes, their_nodes = _matching(a.nodes, b.nodes)
     outputs = len(a.biases) - len(a.nodes)
@@ -274,7 +274,7 @@ def expressed(genes: Genes, shape: Shape) -> Genome:
 
 
 def _reachable(start: int, following: dict[int, list[int]]) -> set[int]:
-    """Return a node and all nodes to which a way leads from it."""
+    """Return the set of a node and all nodes that are reachable from it."""
     reached, stack = {start}, [start]
     while stack:
         for node in following.get(stack.pop(), []):
@@ -285,7 +285,7 @@ def _reachable(start: int, following: dict[int, list[int]]) -> set[int]:
 
 
 def _matching(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places in two ascending arrays of the numbers that are in both."""
+    """Return the indices in two ascending arrays of the numbers that both contain."""
     _, own, theirs = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     return own, theirs
 
@@ -293,7 +293,7 @@ def _matching(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sorted(
     nodes: np.ndarray, biases: np.ndarray, edges: np.ndarray, weights: np.ndarray, enabled: np.ndarray
 ) -> Genes:
-    """Return genes in ascending order; the biases of the outputs come first."""
+    """Return genes with nodes and edges in ascending order; the biases of the outputs come first."""
     outputs, order = len(biases) - len(nodes), np.argsort(nodes, kind="stable")
     biases = np.concatenate([biases[:outputs], biases[outputs:][order]])
     by_edge = np.lexsort((edges[:, 1], edges[:, 0]))

@@ -1,8 +1,8 @@
 """Novelty of a behavior: the mean Euclidean distance to its k nearest neighbors.
 
 Lehman and Stanley 2011, Abandoning Objectives: Evolution through the Search for Novelty Alone
-(https://doi.org/10.1162/EVCO_a_00025). The neighbors are those in an archive (neuroevo/core/archive.py) and, where
-behaviors are compared with their peers, the rest of the population.
+(https://doi.org/10.1162/EVCO_a_00025). The neighbors come from an archive (neuroevo/core/archive.py) and, if behaviors
+are compared with their peers, from the rest of the population.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LIMIT = 1e30  # larger than any position in an environment, and small enough th
 
 
 def known(behaviors: np.ndarray) -> np.ndarray:
-    """Return which behaviors are known; the others are of genomes whose episodes all failed, or out of any range.
+    """Return which behaviors are known. A behavior is unknown if all episodes failed or a number is out of range.
 
     Args:
         behaviors: Floats or integers [N, B].
@@ -28,12 +28,12 @@ def known(behaviors: np.ndarray) -> np.ndarray:
 
 
 def validate_behaviors(behaviors: np.ndarray | None, count: int, archive: Archive | None = None) -> np.ndarray:
-    """Return the behaviors if their shape is as expected.
+    """Return the behaviors if they have the expected shape.
 
     Args:
-        behaviors: Those that the episodes recorded, expected to be [count, B].
+        behaviors: Recorded behaviors, expected shape [count, B].
         count: Number of genomes.
-        archive: Determines B unless it is empty or None.
+        archive: Archive that determines B; any B is accepted if it is empty or None.
 
     Returns:
         The behaviors, [count, B].
@@ -42,7 +42,7 @@ def validate_behaviors(behaviors: np.ndarray | None, count: int, archive: Archiv
         ValueError: There are no behaviors, or they have another shape.
     """
     if behaviors is None:
-        raise ValueError("there are no behaviors, which the algorithm needs: the environment or evaluator has none")
+        raise ValueError("there are no behaviors: the algorithm needs an environment and evaluator that record them")
     size = (archive and archive.dimension) or "B"
     if behaviors.ndim != 2 or len(behaviors) != count or size not in ("B", behaviors.shape[1]):
         raise ValueError(f"behaviors have shape {list(behaviors.shape)}, expected [{count}, {size}]")
@@ -53,11 +53,11 @@ def check_behaviors(archive: Archive, *behaviors: np.ndarray | None) -> None:
     """Check behaviors of a state.
 
     Args:
-        archive: Determines B unless it is empty.
-        behaviors: [B] each, or None.
+        archive: Archive that determines B; any B is accepted if it is empty.
+        behaviors: Behaviors, [B] each, or None.
 
     Raises:
-        ValueError: They are not of one B, or not finite.
+        ValueError: The behaviors have different lengths or are not finite.
     """
     size = archive.dimension
     for each in behaviors:
@@ -70,11 +70,11 @@ def novelty(behaviors: np.ndarray, archive: Archive, k: int, *, peers: bool) -> 
     """Compute the novelty of each behavior: its mean distance to its k nearest neighbors.
 
     Args:
-        behaviors: [N, B].
-        archive: Neighbors.
-        k: Number of neighbors. If there are fewer, novelty is the mean distance to all of them; 0 if there are none.
-        peers: Whether the other behaviors are neighbors too. A behavior is not its own neighbor, but other behaviors
-            that are equal to it are.
+        behaviors: Behaviors, [N, B].
+        archive: Archive of possible neighbors.
+        k: Number of neighbors. With fewer neighbors, novelty is the mean distance to all of them; without any, 0.
+        peers: Whether the other behaviors are possible neighbors, too. A behavior is not its own neighbor, but other
+            behaviors equal to it are.
 
     Returns:
         Novelties, float64 [N]; NaN for unknown behaviors.
@@ -91,6 +91,6 @@ def novelty(behaviors: np.ndarray, archive: Archive, k: int, *, peers: bool) -> 
 
 
 def mean_and_highest(novelties: np.ndarray) -> tuple[float, float]:
-    """Return the mean and the highest of novelties [N] that are not NaN, both 0 where there are none."""
+    """Return the mean and the maximum of novelties [N], ignoring NaN; both are 0 if all are NaN."""
     found = novelties[~np.isnan(novelties)]
     return (float(found.mean()), float(found.max())) if found.size else (0.0, 0.0)

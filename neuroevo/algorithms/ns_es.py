@@ -1,23 +1,23 @@
 """NS-ES, NSR-ES and NSRA-ES, evolution strategies that seek novelty (Conti et al. 2018, arXiv:1712.06560).
 
-A meta-population of centers shares an archive of the behaviors that the centers have had. In each generation one center
-is drawn, with a probability proportional to its novelty. It moves along the estimated gradient of novelty (NS-ES), or
-of novelty and reward (NSR-ES, and NSRA-ES, which adapts their weights), and its behavior after the move enters the
-archive. Apart from the size of the population, the defaults are those of the paper's code on Humanoid
-(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py), and so are the details, except that
+A meta-population of centers shares an archive of all behaviors that the centers have shown. In each generation, one
+center is drawn with a probability proportional to its novelty. It moves along the estimated gradient of novelty
+(NS-ES), or of novelty and reward (NSR-ES, and NSRA-ES, which adapts their weights), and its behavior after the move is
+added to the archive. Apart from the population size, defaults and details are those of the paper's code on Humanoid
+(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py), except that
 
-- the novelty of a center is that of its behavior when it last played, which equals its own entry in the archive; the
-  code plays all centers again in every generation;
-- a trajectory has a fixed number of samples, and after the end of an episode its last state is repeated. The code takes
-  the state after every step; when it compares two episodes it also repeats the last state of the shorter one, but only
-  up to the end of the longer one, whereas here the two last states are compared up to the last sample;
-- the first center to move is drawn too; in the code it is number 0;
-- a center's own episodes have the cut-off of its pairs' episodes; in the code they have the maximum of an adaptive
-  cut-off;
-- centers share the statistics that normalize observations; in the code each center has its own;
+- the novelty of a center is computed from its most recently recorded behavior, which equals its own entry in the
+  archive; the code evaluates all centers again in every generation;
+- a trajectory has a fixed number of samples, and after the end of an episode its last state is repeated. The code
+  records the state after every step. To compare two episodes, it also repeats the last state of the shorter episode,
+  but only up to the end of the longer episode, whereas here the last states are compared up to the last sample;
+- the first center to move is also drawn; in the code it is center 0;
+- a center's own episodes have the same step limit as its pairs' episodes; in the code they have the maximum of an
+  adaptive limit;
+- centers share the statistics that normalize observations; in the code each center has separate statistics;
 - equal novelties, and equal returns, share their rank (neuroevo/algorithms/fitness_shaping.py).
 
-A behavior in the archive is the mean over a center's validation episodes. The code has one such episode on Atari and
+A behavior in the archive is the mean over a center's validation episodes. The code runs one such episode on Atari and
 five on Humanoid.
 """
 
@@ -55,10 +55,10 @@ class NSESState(State):
     Attributes:
         centers: The M genomes of the meta-population.
         optimizers: The optimizer's state of each center; None before its first step.
-        behaviors: Behavior of each center when it last played, [B]; None if it has yet to play.
-        chosen: Index of the center that pairs are made around.
+        behaviors: Last recorded behavior of each center, [B] each; None if the center has to be evaluated.
+        chosen: Index of the center that moves in this generation.
         archive: Behaviors that novelty is measured against.
-        elite: The center with the best validation so far, or the best genome of the run that this one started from.
+        elite: The center with the best validation so far, initially the best genome of the run to start from.
         elite_fitness: Mean return of the elite's validation episodes; None if it has not been validated.
         mean_novelty: Mean novelty of the previous generation.
         max_novelty: Highest novelty of the previous generation.
@@ -75,12 +75,12 @@ class NSESState(State):
     max_novelty: float = 0.0
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: of a center there is too much, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: the numbers per center differ, or behaviors do not fit the archive."""
         super().check_state()
         count = len(self.centers)
         if not len(self.optimizers) == len(self.behaviors) == count > self.chosen >= 0:
-            others = f"{len(self.optimizers)} optimizers, {len(self.behaviors)} behaviors and number {self.chosen}"
-            raise ValueError(f"of {count} centers there are {others} chosen")
+            others = f"{len(self.optimizers)} optimizers, {len(self.behaviors)} behaviors and chosen = {self.chosen}"
+            raise ValueError(f"the state has {count} centers, {others}, expected equal numbers and chosen below them")
         check_behaviors(self.archive, *self.behaviors)
 
 
@@ -90,19 +90,19 @@ class NSES(Algorithm):
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
     """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise. In
-    generation 0 only the centers themselves play, and none of them moves."""
+    generation 0 only the centers themselves are evaluated, and no center moves."""
     sigma: Schedule = 0.02
     """Standard deviation of the noise, the same for every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.05, final_p = 0.01, schedule = 500, field = "iteration"}."""
     optimizer: Optimizer = Adam()
     """The optimizer of each center: {type = "adam", learning_rate = 0.01}, optionally with beta1, beta2 and epsilon, or
-    {type = "sgd", learning_rate = 0.01, momentum = 0.9}. Its state is kept for each center separately."""
+    {type = "sgd", learning_rate = 0.01, momentum = 0.9}. Each center has a separate optimizer state."""
     weight_decay: WeightDecay = 0.005
     """Coefficient of the L2 penalty: weight_decay * theta is subtracted from the estimated gradient."""
     reward_weight: Share = 0.0
-    """Weight of the ranks of reward, in [0, 1]; the ranks of novelty have the rest."""
+    """Weight w of the ranks of reward, in [0, 1]; the ranks of novelty have weight 1 - w."""
     centers: Count = 5
-    """Number of centers (M). Each takes memory for its weights and for the state of its optimizer."""
+    """Number of centers (M). Each center takes memory for its weights and its optimizer state."""
     k: Count = 10
     """Number of nearest neighbors: novelty is the mean distance to them in the archive."""
     archive_limit: CountOrZero = 0
@@ -110,7 +110,7 @@ class NSES(Algorithm):
     trajectory_every: CountOrZero = 0
     """Steps between the samples of an episode that make up its behavior; 0: one sample at the end of the episode."""
     trajectory_samples: Count = 1
-    """Samples per episode; where the episode is shorter, its last sample is repeated."""
+    """Samples per episode; in shorter episodes the last sample is repeated."""
 
     state_type = NSESState
 
@@ -119,7 +119,7 @@ class NSES(Algorithm):
 
     @property
     def behavior(self) -> Behavior:
-        """What to record of an episode: its end, or a trajectory."""
+        """The behavior to record in each episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
     @property
@@ -130,7 +130,7 @@ class NSES(Algorithm):
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NSESState:
         """Make the state before generation 0.
 
-        The first of the genomes becomes the elite, the first M become centers; missing centers are fresh genomes.
+        The first genome becomes the elite, and the first M genomes become centers; missing centers are fresh genomes.
         """
         given, count = tuple(genomes[: self.centers]), self.centers
         fresh = draw_seeds(count, seed, 0, Purpose.INITIAL_WEIGHTS)[len(given) :]
@@ -145,10 +145,10 @@ class NSES(Algorithm):
         return antithetic_pairs(state.centers[state.chosen], seeds, scale_at(self.sigma, state))
 
     def tell(self, state: NSESState, population: EvaluatedPopulation, weights: Weights) -> NSESState:
-        """Move the chosen center by one optimizer step, or nothing while the archive is empty.
+        """Move the chosen center by one optimizer step; while the archive is empty, no center moves.
 
         Raises:
-            ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
+            ValueError: A fitness is not finite, the new center is not finite, or there are no behaviors.
         """
         fitness = finite(population.fitness, len(population.genomes))
         behaviors = validate_behaviors(population.behaviors, len(population.genomes), state.archive)
@@ -181,7 +181,7 @@ class NSES(Algorithm):
         return novelty(behaviors, state.archive, self.k, peers=False)
 
     def candidates(self, state: NSESState) -> list[Genome]:
-        """Return the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""
+        """Return the centers whose behavior is unknown: the moved center, or all centers in generation 0."""
         return [state.centers[i] for i in _unplayed(state)]
 
     def tell_validation(self, state: NSESState, validation: EvaluatedPopulation) -> NSESState:
@@ -210,7 +210,7 @@ class NSES(Algorithm):
         return replace(state, chosen=self._draw(state))
 
     def check_state(self, state: NSESState) -> None:
-        """Check the optimizers' states. ValueError: one is not of these settings and its center."""
+        """Check the optimizers' states. ValueError: a state does not fit these settings or its center."""
         for center, optimizer in zip(state.centers, state.optimizers, strict=True):
             if optimizer is not None:
                 self.optimizer.check_state(optimizer, center)
@@ -258,7 +258,7 @@ class NSRES(NSES):
     """Evolution strategies that seek novelty and reward."""
 
     reward_weight: Share = 0.5
-    """Weight of the ranks of reward, in [0, 1]; the ranks of novelty have the rest."""
+    """Weight w of the ranks of reward, in [0, 1]; the ranks of novelty have weight 1 - w."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,7 @@ class NSRAESState(NSESState):
 
     Attributes:
         reward_weight: Weight of the ranks of reward; None until it is adapted for the first time.
-        waited: Generations since a center last had a better validation than all before, or the weight last fell.
+        waited: Generations since the best validation fitness last improved or the weight last decreased.
     """
 
     reward_weight: float | None = None
@@ -286,19 +286,19 @@ class NSRAES(NSES):
     """Evolution strategies that seek novelty and reward, and adapt the weights of both to progress."""
 
     reward_weight: Share = 1.0
-    """Weight of the ranks of reward at the start, in [0, 1]; the ranks of novelty have the rest."""
+    """Initial weight w of the ranks of reward, in [0, 1]; the ranks of novelty have weight 1 - w."""
     weight_step: Share = 0.05
-    """How much the weight of reward rises when a center's validation is better than all before, and falls when none
-    was for `patience` generations."""
+    """Amount by which the weight of reward increases when the best validation fitness improves, and decreases after
+    `patience` generations without improvement."""
     patience: Count = 50
-    """Generations without a better validation after which the weight of reward falls."""
+    """Generations without an improved validation fitness after which the weight of reward decreases."""
 
     state_type = NSRAESState
 
     def tell_validation(self, state: NSRAESState, validation: EvaluatedPopulation) -> NSRAESState:  # type: ignore[override]
         """Add the candidates' behaviors to the archive, update elite and weight, and draw the next center."""
         after = super().tell_validation(state, validation)
-        assert isinstance(after, NSRAESState)  # as state is
+        assert isinstance(after, NSRAESState)  # for mypy
         weight, waited = self._reward_weight(state), state.waited + 1
         if state.elite_fitness is not None and after.elite_fitness != state.elite_fitness:
             weight, waited = min(1.0, weight + self.weight_step), 0
@@ -307,11 +307,11 @@ class NSRAES(NSES):
         return replace(after, reward_weight=weight, waited=waited)
 
     def metrics(self, before: NSESState, after: NSESState) -> dict[str, float]:
-        """Return what NSES does, and the weight of reward."""
+        """Return the metrics of NSES and the weight of reward."""
         return {**super().metrics(before, after), "reward_weight": self._reward_weight(before)}
 
     def _reward_weight(self, state: NSESState) -> float:
-        assert isinstance(state, NSRAESState)  # which is state_type
+        assert isinstance(state, NSRAESState)  # for mypy
         return self.reward_weight if state.reward_weight is None else state.reward_weight
 
 
@@ -320,5 +320,5 @@ def _unplayed(state: NSESState) -> list[int]:
 
 
 def _with(values: tuple, index: int, value: object) -> tuple:
-    """Return the values with the one at `index` replaced."""
+    """Return the values with the value at `index` replaced."""
     return (*values[:index], value, *values[index + 1 :])

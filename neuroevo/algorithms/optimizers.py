@@ -1,9 +1,9 @@
-"""Adam, SGD with momentum and ClipUp on flat float32 vectors, as evolution strategies use them: state in, state out.
+"""Adam, SGD with momentum and ClipUp on flat float32 vectors, as pure functions of their states.
 
-Optimizers are settings that a configuration may hold: {type = "adam", learning_rate = 0.01}; without a type it is Adam.
-An optimizer minimizes a loss. Evolution strategies maximize fitness, so they pass weight_decay * theta minus their
-estimate as the gradient. All arithmetic on vectors is float32 and elementwise, so that the bits do not depend on the
-machine.
+Optimizers are settings of a configuration, such as {type = "adam", learning_rate = 0.01}; the default type is Adam. An
+optimizer minimizes a loss. Evolution strategies maximize fitness, so they pass weight_decay * theta minus their
+estimate as the gradient. All arithmetic on vectors is float32 and elementwise, so that results are bit-identical on
+every machine.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Decay = Annotated[float, Field(ge=0, lt=1)]  # decay rate of a running mean: the
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState(Checked):
-    """The state of an optimizer between two steps; its arrays are never written to, so states may share them.
+    """The state of an optimizer between two steps. Its arrays are never modified, so states may share them.
 
     Attributes:
         steps: Steps taken so far.
-        moments: float32 [D] each. Adam: running means of the gradient and of its square. SGD and ClipUp: the
+        moments: Arrays, float32 [D] each. Adam: running means of the gradient and of its square. SGD and ClipUp: the
             velocity.
     """
 
@@ -37,7 +37,7 @@ class OptimizerState(Checked):
     moments: tuple[np.ndarray, ...]
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: the moments are not float32 [D], one for all."""
+        """Check shapes and ranges. ValueError: the moments are not float32 [D] with a common D."""
         check_counts(steps=self.steps)
         if not self.moments:
             raise ValueError("the optimizer has no moments, expected one or more")
@@ -48,23 +48,23 @@ class OptimizerState(Checked):
 class _Optimizer(ABC):
     """Base class of optimizers, whose fields are their settings."""
 
-    moments: ClassVar[int]  # of a state
+    moments: ClassVar[int]  # number of moments in a state
 
     def init(self, dimension: int) -> OptimizerState:
-        """Make the state before the first step, with moments of 0 [dimension]."""
+        """Make the state before the first step, with zeros [dimension] as moments."""
         return OptimizerState(0, tuple(np.zeros(dimension, np.float32) for _ in range(self.moments)))
 
     def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Check a state against these settings and the center that is moved.
+        """Check a state against these settings and the center.
 
         Raises:
-            ValueError: There are more or fewer moments, or they are of another D than the center's weights.
+            ValueError: The number of moments is wrong, or they have another D than the center's weights.
         """
         if len(state.moments) != self.moments:
             raise ValueError(f"an optimizer has {len(state.moments)} moments, expected {self.moments}")
         if isinstance(center.root, Center) and state.moments[0].shape != center.root.vector.shape:
             shape = list(center.root.vector.shape)
-            raise ValueError(f"moments are {list(state.moments[0].shape)}, expected {shape} as the center")
+            raise ValueError(f"moments have shape {list(state.moments[0].shape)}, expected the center's, {shape}")
 
     @abstractmethod
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
@@ -86,9 +86,9 @@ class _Optimizer(ABC):
 class Adam(_Optimizer):
     """Adam (Kingma and Ba 2014, https://arxiv.org/abs/1412.6980), in the form at the end of the paper's section 2.
 
-    The learning rate corrects the bias of both running means, and epsilon is added to a square root that is not
-    corrected, as in OpenAI's evolution strategies and Uber's 2018 code. Algorithm 1 of the paper and most libraries
-    correct the root too, which makes a difference only where gradients are as small as epsilon.
+    The learning rate includes the bias correction of both running means, and epsilon is added to the uncorrected square
+    root, as in OpenAI's evolution strategies and Uber's 2018 code. Algorithm 1 of the paper and most libraries also
+    correct the root, which makes a difference only if gradients are as small as epsilon.
     """
 
     learning_rate: Positive32 = 0.01
@@ -105,7 +105,7 @@ class Adam(_Optimizer):
     moments = 2
 
     def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Check a state, whose moments are the running means of the gradient and of its square."""
+        """Check a state; the running mean of the squared gradient must not be negative."""
         super().check_state(state, center)
         if (state.moments[1] < 0).any():
             raise ValueError("the mean of the squared gradient has numbers below 0")
@@ -127,13 +127,13 @@ class SGD(_Optimizer):
     """Stochastic gradient descent with momentum: velocity = momentum * velocity + gradient.
 
     This is the form of Uber's 2018 code for one machine. OpenAI's code and the 2018 code for clusters multiply the
-    gradient by 1 - momentum: their learning rate is 1 / (1 - momentum) times this one.
+    gradient by 1 - momentum, so that their equivalent learning rate is 1 / (1 - momentum) times larger.
     """
 
     learning_rate: Positive32
-    """A step is learning_rate times the velocity."""
+    """Factor of the velocity in a step."""
     momentum: Decay = 0.9
-    """Share of the velocity that is kept at each step; 0 is plain gradient descent."""
+    """Share of the velocity that each step retains; 0 is plain gradient descent."""
     type: Literal["sgd"] = "sgd"
     """Name of the optimizer."""
 
@@ -148,17 +148,17 @@ class SGD(_Optimizer):
 
 @nested_settings
 class ClipUp(_Optimizer):
-    """ClipUp (Toklu et al. 2020, https://arxiv.org/abs/2008.02387): steps of a set length with momentum and a limit.
+    """ClipUp (Toklu et al. 2020, https://arxiv.org/abs/2008.02387): normalized gradients, momentum and a maximum speed.
 
-    Of a gradient the direction alone counts, so that the scale of returns does not.
+    Only the direction of a gradient matters, so that steps do not depend on the scale of returns.
     """
 
     learning_rate: Positive32 = 0.15
     """Length of the vector that each gradient adds to the velocity."""
     momentum: Decay = 0.9
-    """Share of the velocity that is kept at each step."""
+    """Share of the velocity that each step retains."""
     max_speed: Positive32 | None = None
-    """Largest norm of the velocity, which is the step; left out: twice the learning_rate."""
+    """Maximum norm of the velocity, which is the step; by default 2 * learning_rate."""
     type: Literal["clipup"] = "clipup"
     """Name of the optimizer."""
 

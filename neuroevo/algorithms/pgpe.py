@@ -2,11 +2,11 @@
 
 Sehnke et al. 2010 (https://doi.org/10.1016/j.neunet.2009.12.004), in the form of Toklu et al. 2020
 (https://arxiv.org/abs/2008.02387): antithetic pairs around one center with a standard deviation of noise for each
-weight, centered ranks, and an optimizer whose steps have a set length. The center and the standard deviations are the
-mean and the scale of a search distribution, which both follow the gradient of the expected rank.
+weight, centered ranks, and an optimizer that normalizes gradients. The center and the standard deviations are the mean
+and the scale of a search distribution, which both follow the gradient of the expected rank.
 
-The paper's code adds genomes to a generation until it has had a number of steps. Here the size of a population follows
-from the steps of the previous one, so that all of it is known before it plays.
+The paper's code adds genomes to a generation until it has reached a number of steps. Here, the size of a population
+follows from the steps of the previous population, so that the whole population is known before its episodes start.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PGPEState(SpreadState):
 
     Attributes:
         optimizer: The optimizer's state; None before the first step.
-        members: Size of the population; 0 in generation 0, whose size the settings have.
+        members: Size of the population; 0 in generation 0, which uses the setting population.
         gradient_norm: Euclidean norm of the previous generation's estimate.
     """
 
@@ -59,16 +59,15 @@ class PGPE(CenterSearch):
     population: Annotated[Count, Field(multiple_of=2)] = 200
     """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise."""
     steps_per_generation: CountOrZero = 0
-    """Steps that a population should take: it grows beyond `population` where episodes are short; 0: it does not."""
+    """Target number of steps per generation: if episodes are short, the population exceeds `population`; 0: never."""
     max_population: Annotated[Count, Field(multiple_of=2)] = 3200
-    """Largest population that steps_per_generation may ask for."""
+    """Maximum size of the population with steps_per_generation."""
     sigma: Positive32 = 0.04
-    """Standard deviation of the noise at the start, the same for every weight. The paper's "radius" is sigma * sqrt(D).
-    """
+    """Initial standard deviation of the noise, the same for every weight. The paper's "radius" is sigma * sqrt(D)."""
     sigma_learning_rate: Annotated[float, Field(ge=0)] = 0.1
-    """Size of the steps of the standard deviations; 0 keeps them as they are."""
+    """Learning rate of the standard deviations; 0 keeps them constant."""
     max_change: Change = 0.2
-    """Largest change of a standard deviation in a generation, as a share of it."""
+    """Maximum relative change of a standard deviation per generation."""
     optimizer: Optimizer = ClipUp()
     """The optimizer of the center: {type = "clipup", learning_rate = 0.15}, optionally with momentum and max_speed, or
     "adam" or "sgd"."""
@@ -85,10 +84,10 @@ class PGPE(CenterSearch):
         return state.pairs((state.members or self.population) // 2, self.sigma, weights)
 
     def tell(self, state: PGPEState, population: EvaluatedPopulation, weights: Weights) -> PGPEState:
-        """Move the center by one optimizer step, and the standard deviations by at most a share of them.
+        """Move the center by one optimizer step, and change each standard deviation by at most a share of its value.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         genomes = population.genomes
         shaped = centered_ranks(finite(population.fitness, len(genomes)))  # their mean, the paper's baseline, is 0
@@ -102,12 +101,12 @@ class PGPE(CenterSearch):
         return state.moved(theta, population, **moved, gradient_norm=norm(gradient))
 
     def check_state(self, state: PGPEState) -> None:
-        """Check the optimizer's state. ValueError: it is not of these settings and this center."""
+        """Check the optimizer's state. ValueError: it does not fit these settings or this center."""
         if state.optimizer is not None:
             self.optimizer.check_state(state.optimizer, state.center)
 
     def metrics(self, before: PGPEState, after: PGPEState) -> dict[str, float]:
-        """Return the mean standard deviation of the noise, the norm of the estimate, and the size of the population."""
+        """Return the mean standard deviation of the noise, the norm of the estimate, and the population size."""
         return {
             "sigma": before.mean_deviation(self.sigma),
             "gradient_norm": after.gradient_norm,
@@ -115,7 +114,7 @@ class PGPE(CenterSearch):
         }
 
     def _members(self, population: EvaluatedPopulation) -> int:
-        """Return the size of the next population: the one that would have had steps_per_generation now."""
+        """Return the size with which the current population would have taken steps_per_generation steps."""
         if not self.steps_per_generation:
             return self.population
         wanted = self.steps_per_generation * len(population.genomes) / max(population.steps, 1)

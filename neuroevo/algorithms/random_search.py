@@ -1,6 +1,6 @@
 """Random search, the baseline of Such et al. 2017 (https://arxiv.org/abs/1712.06567, section 4): a GA without parents.
 
-The genomes of every generation are fresh; only the elite is kept, chosen by validation as in the GA.
+Every generation consists of fresh genomes; only the elite is kept, chosen by validation as in the GA.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class RandomSearch(ValidatedSearch):
     population: Count = 1000
     """Genomes per generation."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
+    """Number of best genomes that play validation episodes; the previous elite replaces the last of them."""
 
     state_type = RandomSearchState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
-        """Make the state before generation 0; the first of the genomes becomes the elite."""
+        """Make the state before generation 0; the first given genome becomes the elite."""
         return RandomSearchState(seed, elite=next(iter(genomes), None))
 
     def ask(self, state: RandomSearchState, weights: Weights | None = None) -> list[Genome]:
@@ -50,6 +50,6 @@ class RandomSearch(ValidatedSearch):
     def tell(
         self, state: RandomSearchState, population: EvaluatedPopulation, weights: Weights | None = None
     ) -> RandomSearchState:
-        """Select the previous elite and the fittest as candidates."""
+        """Select the previous elite and the fittest genomes as candidates."""
         best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         return replace(state, steps=state.steps + population.steps, candidates=tuple(best))

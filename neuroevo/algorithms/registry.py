@@ -1,4 +1,4 @@
-"""Find an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own."""
+"""Look up an algorithm by its name in a configuration: a registered name, or module:class for a user's class."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 
 
 NAMES = f"{', '.join(ALGORITHMS)}, {PREFIX}NAME, or module:class of your own"
-"""What a configuration may name, for messages."""
+"""The names that a configuration may use, for messages."""
 
 
 def find_algorithm(name: object) -> type[Algorithm]:
     """Return the class of an algorithm.
 
     Args:
-        name: The value of the key [algorithm] name, of any type since the configuration is the user's.
+        name: The value of the key algorithm.name, not validated yet and therefore of any type.
 
     Returns:
         The class.
 
     Raises:
-        ConfigError: There is no such class, or it is not an algorithm; a problem of the key algorithm.name.
+        ConfigError: No such class exists, or it is not an algorithm; a problem of the key algorithm.name.
     """
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
@@ -92,7 +92,7 @@ def _own(name: str) -> type[Algorithm]:
     if not isinstance(kind, type):
         known = [name for name, value in vars(module).items() if _is_algorithm(value) and not isabstract(value)]
         where = getattr(module, "__file__", None) or "a folder"
-        has = f"expected one of {', '.join(known)}" if known else "expected an algorithm's, and it has none"
+        has = f"expected one of {', '.join(known)}" if known else "expected an algorithm, but it defines no algorithms"
         raise UserError(f"{module_name} ({where}) has no class {class_name}: {has}")
     if not _is_algorithm(kind):
         methods = ", ".join(sorted(Algorithm.__abstractmethods__))

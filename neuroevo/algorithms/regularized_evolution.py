@@ -1,10 +1,9 @@
-"""Regularized evolution of networks (Real et al. 2018, https://arxiv.org/abs/1802.01548): architecture and weights.
+"""Regularized evolution of architectures and weights (Real et al. 2018, https://arxiv.org/abs/1802.01548).
 
 The population is a queue. Each offspring is a mutation of the best of a random sample, and the oldest members die, so
-that a line survives only if its descendants do well again. In the paper each network is trained by gradients; here a
-mutation changes either the weights or the network, and a changed network inherits the weights that the two
-architectures have in common (networks/grafting.py). Offspring are evaluated in batches, where the paper's are
-asynchronous.
+that a lineage survives only if its descendants perform well, too. In the paper, each network is trained by gradients.
+Here, a mutation changes either the weights or the network, and a changed network inherits the weights that the two
+architectures have in common (networks/grafting.py). Offspring are evaluated in batches; in the paper, asynchronously.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from neuroevo.networks.grafting import Cost, cost
 def _activations(value: object) -> tuple[str, ...]:
     names = listed(value)
     if not isinstance(names, tuple) or not names or any(name not in ACTIVATIONS for name in names):
-        raise ValueError(f"expected a list of some of {', '.join(ACTIVATIONS)}")
+        raise ValueError(f"expected a list of one or more of {', '.join(ACTIVATIONS)}")
     return names
 
 
@@ -52,8 +51,8 @@ class RegularizedState(ValidatedState):
     Attributes:
         members: The population, the oldest first; empty in generation 0 unless the run starts from given genomes.
         fitness: Fitness of the members, float64 [N].
-        front: The genomes so far that no other one exceeds in fitness and in cheapness, the cheapest first.
-        front_fitness: Their fitness, float64.
+        front: Pareto front of all genomes so far in fitness and multiply-adds, the cheapest first.
+        front_fitness: Fitness of the genomes of the front, float64.
     """
 
     members: tuple[Genome, ...] = ()
@@ -62,7 +61,7 @@ class RegularizedState(ValidatedState):
     front_fitness: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: as of every validated state, or a fitness is missing."""
+        """Check shapes and ranges. ValueError: an inherited check fails, or members or fitness values are missing."""
         super().check_state()
         check_array("fitness", self.fitness, [len(self.members)], np.float64)
         check_array("front_fitness", self.front_fitness, [len(self.front)], np.float64)
@@ -75,29 +74,29 @@ class RegularizedEvolution(ValidatedSearch):
     """Evolution of network architectures together with their weights."""
 
     population: Annotated[Count, Field(ge=2)] = 100
-    """Members that live at the same time."""
+    """Number of living members."""
     offspring: CountOrZero = 0
-    """Offspring per generation, at most the population; as many members die. 0: half of the population."""
+    """Offspring per generation, at most the population; the same number of members dies. 0: half of the population."""
     tournament: Count = 25
-    """Size of the sample of members of which the best is the parent of an offspring."""
+    """Size of the random sample of members whose best member becomes the parent of an offspring."""
     sigma: Schedule = 0.02
-    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as the GA's."""
+    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, as in the GA."""
     network_mutation: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """Probability that the network of an offspring is changed instead of its weights."""
+    """Probability that a mutation changes the network instead of the weights."""
     aging: bool = True
-    """Let the oldest members die; false: the worst, as in a genetic algorithm."""
+    """Remove the oldest members; false removes the worst members, as in a genetic algorithm."""
     pareto: bool = False
-    """Select as parent any member of the sample's Pareto front of fitness and multiply-adds instead of the fittest."""
+    """Select a random member of the sample's Pareto front of fitness and multiply-adds, not the fittest member."""
     max_weights: Count = 5_000_000
-    """The most weights of a network."""
+    """Maximum number of weights of a network."""
     max_layers: Count = 6
-    """The most hidden layers of a network."""
+    """Maximum number of hidden layers of a network."""
     max_lstm_units: CountOrZero = 0
-    """The most units of a network's lstm layers; 0: networks do not become recurrent."""
+    """Maximum number of units in all lstm layers of a network; 0: mutations add no lstm layers."""
     activations: Annotated[tuple[str, ...], BeforeValidator(_activations)] = ("relu", "tanh")
-    """Activations that changes choose from, of relu, tanh, silu and gelu; relu alone for networks in int8."""
+    """Activations that mutations choose from: relu, tanh, silu and gelu; networks in int8 support only relu."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
+    """Number of best genomes that play validation episodes; the previous elite replaces the last of them."""
 
     state_type = RegularizedState
 
@@ -107,12 +106,12 @@ class RegularizedEvolution(ValidatedSearch):
 
     @property
     def own_networks(self) -> OwnNetworkLimits:
-        """Return the limits: in generation 0 each member may have a network of its own."""
+        """Return the limits of the members' networks; in generation 0, all of them may be different."""
         integers = set(self.activations) == {"relu"} and not self.max_lstm_units
         return OwnNetworkLimits(self.population, self.max_weights, self.max_lstm_units, integers)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RegularizedState:
-        """Make the state before generation 0, whose offspring are those of the genomes."""
+        """Make the state before generation 0, whose members are the given genomes."""
         return RegularizedState(
             seed,
             members=tuple(genomes[: self.population]),
@@ -121,7 +120,7 @@ class RegularizedEvolution(ValidatedSearch):
         )
 
     def ask(self, state: RegularizedState, weights: Weights) -> list[Genome]:
-        """Return mutations of tournaments' winners or, without members (generation 0), fresh genomes."""
+        """Return mutations of tournament winners or, without members (generation 0), fresh genomes."""
         if not state.members:
             bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
             texts = self._networks([weights.networks[0]] * self.population, state)
@@ -135,7 +134,7 @@ class RegularizedEvolution(ValidatedSearch):
         ]
 
     def tell(self, state: RegularizedState, population: EvaluatedPopulation, weights: Weights) -> RegularizedState:
-        """Append the offspring, let others die, and keep the front.
+        """Append the offspring, remove the oldest or worst members, and update the front.
 
         Raises:
             ValueError: A fitness is not finite.
@@ -192,14 +191,14 @@ class RegularizedEvolution(ValidatedSearch):
         return parents
 
     def _networks(self, texts: Sequence[str], state: RegularizedState) -> list[str]:
-        """Return the network of each offspring, given its parent's."""
+        """Return the network of each offspring, given the network of its parent."""
         limits = ChangeLimits(self.max_weights, self.max_layers, self.max_lstm_units, self.activations)
         draws = Draws(state.seed, state.generation, Purpose.NETWORKS)
         return [changed(text, limits, draws.index) if draws.chance(self.network_mutation) else text for text in texts]
 
 
 def _with_own_networks(genomes: Sequence[Genome], weights: Weights) -> list[Genome]:
-    """Return genomes with the same weights whose networks are their own: those of another run may have none."""
+    """Return genomes with equal weights and with own networks, which genomes of another run may lack."""
     return [
         genome if isinstance(genome.network, str) else genome.child(0, 1.0, Graft(weights.networks[genome.network]))
         for genome in genomes
@@ -207,7 +206,7 @@ def _with_own_networks(genomes: Sequence[Genome], weights: Weights) -> list[Geno
 
 
 def _text(genome: Genome) -> str:
-    assert isinstance(genome.network, str)  # of all members
+    assert isinstance(genome.network, str)  # all members have own networks
     return genome.network
 
 

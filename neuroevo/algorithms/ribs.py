@@ -1,12 +1,12 @@
-"""Quality diversity by pyribs (Tjanaka et al. 2023, https://arxiv.org/abs/2303.00191), for small networks.
+"""Quality diversity with pyribs (Tjanaka et al. 2023, https://arxiv.org/abs/2303.00191), for small networks.
 
-The library's archives keep the fittest vectors of weights of all kinds of behavior, and its emitters propose new ones:
+pyribs's archives keep the fittest weight vectors of diverse behaviors, and its emitters propose new vectors:
 CMA-ME (Fontaine et al. 2020, https://arxiv.org/abs/1912.02400), CMA-MAE (Fontaine and Nikolaidis 2023,
 https://arxiv.org/abs/2205.10752), MAP-Elites with iso+line variation (Vassiliades and Mouret 2018,
-https://arxiv.org/abs/1804.03906), and more. Here they see real games and robots. An archive holds as many vectors as it
-has elites, so networks may have up to about 20,000 weights; map_elites is for large ones.
+https://arxiv.org/abs/1804.03906), and more. This package evaluates the vectors on games and robots. An archive stores
+the vector of every elite, so networks may have up to 20,000 weights; map_elites supports large networks.
 
-A state holds what the library was told, and a resumed run tells it all of that again: see ask_tell.py.
+A state holds all results passed to pyribs, and a resumed run passes them to pyribs again: see ask_tell.py.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from neuroevo.core.settings import Count, Positive, settings
 
 MAX_DIMENSION = 20_000
 _ARCHIVES = {"grid": "GridArchive", "cvt": "CVTArchive", "proximity": "ProximityArchive", "dns": "DNSArchive"}
-_RANKERS = {"proximity": "nov", "dns": "obj"}  # of CMA-ES where the archive does not say how much a vector improves it
-_EMITTERS = {  # and what they call sigma
+_RANKERS = {"proximity": "nov", "dns": "obj"}  # rankers of CMA-ES for archives that do not report improvements
+_EMITTERS = {  # class, and its argument for sigma
     "evolution_strategy": ("EvolutionStrategyEmitter", "sigma0"),
     "iso_line": ("IsoLineEmitter", "iso_sigma"),
     "gaussian": ("GaussianEmitter", "sigma"),
@@ -39,24 +39,24 @@ _EMITTERS = {  # and what they call sigma
 
 @settings
 class Ribs(CellSettings, AskTell):
-    """An archive of pyribs with emitters."""
+    """Quality diversity with an archive and emitters of pyribs."""
 
     population: Count = 180
-    """Genomes per generation, as many of each emitter."""
+    """Genomes per generation, divided equally among the emitters."""
     sigma: Positive = 0.1
-    """Standard deviation of the emitters' noise, or the one at the start where they adapt it."""
+    """Standard deviation of the emitters' noise, or its initial value if they adapt it."""
     emitters: Count = 5
-    """How many emitters propose genomes."""
+    """Number of emitters, which propose genomes."""
     emitter: Literal["evolution_strategy", "iso_line", "gaussian"] = "evolution_strategy"
-    """Their kind; with the first, CMA-ES each, this is CMA-ME."""
+    """Kind of the emitters; evolution_strategy, with CMA-ES in each emitter, makes this CMA-ME."""
     emitter_options: Annotated[dict[str, Any], Field(strict=True)] = field(default_factory=dict)
-    """Their other arguments, by pyribs's names, such as {es = "sep_cma_es", ranker = "imp", restart_rule = "basic"}."""
+    """Other arguments of the emitters, as in pyribs: {es = "sep_cma_es", ranker = "imp", restart_rule = "basic"}."""
     archive_kind: Literal["grid", "cvt", "proximity", "dns"] = "grid"
-    """What keeps the elites: the cells of a grid, as many cells of a centroidal Voronoi tessellation, all that is far
-    enough from the rest, or as many as there are cells by dominated novelty search."""
+    """Kind of the archive: "grid"; "cvt", a centroidal Voronoi tessellation with as many cells; "proximity", which
+    accepts sufficiently novel genomes; or "dns", dominated novelty search with as many elites as the grid has cells."""
     archive_options: Annotated[dict[str, Any], Field(strict=True)] = field(default_factory=dict)
-    """Its other arguments, by pyribs's names; {learning_rate = 0.01, threshold_min = 0.0} of a grid makes it CMA-MAE,
-    whose elites are kept in a second archive."""
+    """Other arguments of the archive, as in pyribs. {learning_rate = 0.01, threshold_min = 0.0} with a grid makes this
+    CMA-MAE, which keeps its elites in a second archive."""
 
     def __post_init__(self) -> None:
         require("illuminate", "ribs")
@@ -64,7 +64,7 @@ class Ribs(CellSettings, AskTell):
             expected = f"expected a multiple of the {self.emitters} emitters"
             refuse([Problem("population", expected, self.population)])
         for key in ("emitter_options", "archive_options"):
-            if options := getattr(self, key):  # importing pyribs takes seconds
+            if options := getattr(self, key):  # without options, skip importing pyribs, which takes seconds
                 kind = self._kind(key)
                 known = inspect.signature(kind).parameters
                 reason = f"pyribs's {kind.__name__} has no such argument"
@@ -75,11 +75,11 @@ class Ribs(CellSettings, AskTell):
                 )
 
     def start(self, theta: np.ndarray, seed: int) -> Illumination:
-        """Make archive and emitters, whose first vectors are around theta.
+        """Make the archive and the emitters, whose first vectors are sampled around theta.
 
         Raises:
-            UserError: There are too many weights.
-            ConfigError: pyribs refuses an option.
+            UserError: The network has too many weights.
+            ConfigError: pyribs rejects an option.
         """
         from ribs.schedulers import Scheduler
 
@@ -98,7 +98,7 @@ class Ribs(CellSettings, AskTell):
         return Illumination(Scheduler(archive, emitters, elites), np.array(self.low))
 
     def _kind(self, key: str) -> Any:
-        """Return the class of pyribs whose arguments are in a setting."""
+        """Return the pyribs class whose arguments the setting `key` holds."""
         from ribs import archives, emitters
 
         if key == "archive_options":
@@ -116,19 +116,19 @@ class Ribs(CellSettings, AskTell):
         return {"solution_dim": dimension, "seed": seed, **space[self.archive_kind]}
 
     def _made(self, key: str, own: Mapping[str, Any]) -> Any:
-        """Return an object of pyribs. ConfigError: it refuses an option."""
+        """Make a pyribs object. ConfigError: pyribs rejects an option."""
         kind, options = self._kind(key), getattr(self, key)
         try:
             return kind(**{**own, **options})
         except (TypeError, ValueError, KeyError) as error:
-            refuse([Problem(f"algorithm.{key}", f"pyribs's {kind.__name__} refuses it: {error}", options)])
+            refuse([Problem(f"algorithm.{key}", f"rejected by pyribs's {kind.__name__}: {error}", options)])
 
 
 class Illumination(Sampler):
-    """A scheduler of pyribs with the methods of a Sampler."""
+    """Sampler that wraps a pyribs scheduler."""
 
     def __init__(self, scheduler: Any, somewhere: np.ndarray):
-        """Wrap a scheduler; somewhere: a behavior for vectors whose own is not known, [B]."""
+        """Wrap a scheduler; `somewhere` is the behavior to report for vectors with unknown behavior, [B]."""
         self._scheduler, self._somewhere = scheduler, somewhere
         self._elites = scheduler.result_archive
 
@@ -137,18 +137,18 @@ class Illumination(Sampler):
         return self._scheduler.ask()
 
     def tell(self, fitness: np.ndarray, behaviors: np.ndarray | None) -> None:
-        """Add the vectors to the archive. One whose behavior is not known is told as the worst of its generation."""
+        """Add the vectors to the archive. Vectors with unknown behavior get the lowest fitness of the generation."""
         assert behaviors is not None
         unknown = np.isnan(behaviors).any(axis=1)
         told = np.where(unknown, fitness.min(), fitness)
         self._scheduler.tell(told, np.where(unknown[:, None], self._somewhere, behaviors))
 
     def mean(self) -> np.ndarray | None:
-        """Return the fittest vector, [D]; None from an archive that does not remember it."""
+        """Return the fittest vector, [D]; None if the archive does not record it."""
         best = self._elites.best_elite
         return None if best is None else best["solution"]
 
     def metrics(self) -> Mapping[str, float]:
-        """Return the archive's number of elites and, where it has cells, the share that is filled; QD-score."""
+        """Return the number of elites, the share of filled cells where the archive has cells, and the QD score."""
         stats = self._elites.stats
         return {"elites": stats.num_elites, "coverage": stats.coverage, "qd_score": stats.qd_score}

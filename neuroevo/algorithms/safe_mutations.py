@@ -1,11 +1,11 @@
 """Safe mutations by rescaling: SM-R of Lehman et al. 2018 (https://arxiv.org/abs/1712.06563).
 
-In some directions a small step changes everything that a network does, in others a large one changes nothing. The noise
-of each offspring therefore gets a scale of its own, found by a line search, with which the network's outputs for the
-environment's reference batch differ from its parent's by a given amount.
+In some directions a small step changes a network's outputs completely, in other directions a large step has no effect.
+A line search therefore scales the noise of each offspring so that the network's outputs for the environment's reference
+batch differ from its parent's outputs by a given amount.
 
-The paper's other method, SM-G, divides the noise weight by weight by the outputs' sensitivity. It needs a vector of D
-numbers for each parent, which a run would have to keep: 320 MB a generation for 20 parents of LargeModel.
+The paper's other method, SM-G, divides the noise of each weight by the sensitivity of the outputs. A run would have to
+store a vector of D numbers for each parent: 320 MB per generation for 20 parents of LargeModel.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ import numpy as np
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 
-_TRIALS = 4  # of a scale, at most: each evaluates the network once
-_TOLERANCE = 0.1  # relative, of the change of outputs
-_RANGE = 100.0  # a scale is within this factor of the first
+_TRIALS = 4  # maximum number of scales to try; each trial evaluates the network once
+_TOLERANCE = 0.1  # relative tolerance of the change of outputs
+_RANGE = 100.0  # largest ratio of a scale to the initial scale, and vice versa
 
 
 def rescaled(
     parents: Sequence[Genome], seeds: Sequence[int], first: Sequence[float], wanted: float, weights: Weights
 ) -> list[float]:
-    """Find scales of mutations with which outputs change by the amount that is wanted.
+    """Find scales of mutations with which outputs change by a given amount.
 
     Args:
-        parents: A parent for each offspring, [N].
-        seeds: The seed of the noise of each, [N].
-        first: The scale that is tried first for each.
-        wanted: Mean squared change of an output.
+        parents: Parent of each offspring, [N].
+        seeds: Noise seed of each offspring, [N].
+        first: Initial scale of the search for each offspring, [N].
+        wanted: Target mean squared change of an output.
         weights: The networks.
 
     Returns:
-        N scales that float32 represents exactly, each within a factor of 100 of the one tried first.
+        N scales that float32 represents exactly, each within a factor of 100 of its initial scale.
 
     Raises:
-        UserError: As Weights.output_change() does.
+        UserError: There is no reference batch.
     """
     offspring: dict[Genome, list[int]] = {}
     for i, parent in enumerate(parents):
@@ -53,9 +53,9 @@ def rescaled(
 
 
 def _search(change: Callable[[int, float], float], seed: int, first: float, wanted: float) -> float:
-    """Return the best scale tried by a secant search in logarithms, which begins as if the change were quadratic."""
+    """Return the best scale tried by a secant search on logarithms, which initially assumes a quadratic change."""
     scale, slope = float(np.float32(first)), 2.0
-    tried: list[tuple[float, float]] = []  # logarithms of the change, over what is wanted, and of the scale
+    tried: list[tuple[float, float]] = []  # logarithms of change / wanted and of the scale
     for _ in range(_TRIALS):
         ratio = change(seed, scale) / wanted
         excess = math.log(min(max(ratio, _RANGE**-2), _RANGE**2)) if math.isfinite(ratio) else math.log(_RANGE**2)

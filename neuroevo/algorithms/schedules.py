@@ -1,12 +1,12 @@
-"""How a number such as sigma changes during a run, in the syntax of Uber's 2018 code.
+"""Schedules of numbers such as sigma during a run, in the syntax of Uber's 2018 code.
 
-A plain number is constant. A table names a schedule:
+A plain number is constant. A table describes a schedule:
 
     sigma = 0.002
     sigma = {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}
     sigma = {type = "ExponentialSchedule", initial_p = 0.01, final_p = 1e-3, schedule = 2e8, field = "timesteps_so_far"}
 
-The value changes from initial_p to final_p while `field` goes from 0 to `schedule`, and stays at final_p after that.
+The value changes from initial_p to final_p while `field` increases from 0 to `schedule`, and remains at final_p.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class ConstantSchedule:
 
 @nested_settings
 class _Ramp:
-    """Fields of schedules that go from one value to another."""
+    """Base class of schedules that change from one value to another."""
 
     initial_p: Positive32
-    """Value at the start."""
+    """Initial value."""
     final_p: Positive32
     """Value at the end of the schedule and after it."""
     schedule: Positive
     """Length of the schedule, in generations or steps according to `field`."""
     field: Field = "iteration"
-    """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
-    populations and validation)."""
+    """Independent variable: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
+    population and validation episodes)."""
 
     def fraction(self, generation: int, steps: int) -> float:
-        """Return how much of the schedule is over, in [0, 1]."""
+        """Return the completed fraction of the schedule, in [0, 1]."""
         return min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
 
 
@@ -106,7 +106,7 @@ def value_at(schedule: Schedule, generation: int, steps: int) -> float:
 
     Args:
         schedule: The setting.
-        generation: Number of the generation whose offspring are made, from 0.
+        generation: Number of the current generation, from 0.
         steps: Training steps before that generation.
 
     Returns:
@@ -116,14 +116,14 @@ def value_at(schedule: Schedule, generation: int, steps: int) -> float:
 
 
 def scale_at(schedule: Schedule, state: State) -> float:
-    """Return the value of a setting such as sigma in the generation after a state, as float32 represents it."""
+    """Return the value of a setting such as sigma in the generation after a state, rounded to float32."""
     return float(np.float32(value_at(schedule, state.generation, state.steps)))
 
 
 def shortest(value: float) -> float:
-    """Return the shortest decimal number that is the same in 32 bits: 0.1, not 0.10000000149011612.
+    """Return the shortest decimal number with the same float32 value: 0.1, not 0.10000000149011612.
 
     Args:
-        value: A number of 32 bits, such as an algorithm's sigma.
+        value: A float32 value, such as an algorithm's sigma.
     """
     return float(str(np.float32(value)))

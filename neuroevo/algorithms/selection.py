@@ -1,7 +1,7 @@
-"""Ranking, offspring and the choice of the elite, which genetic algorithms, MAP-Elites and random search share.
+"""Ranking, mutation and selection of the elite, shared by genetic algorithms, MAP-Elites and random search.
 
-The candidates for the elite are the best genomes of a generation, the last of them replaced by the previous elite. The
-candidate with the best mean over its validation episodes becomes the new elite (Such et al. 2017, section 3;
+The candidates for the elite are the best genomes of a generation; the previous elite replaces the last of them. The
+candidate with the best mean return over its validation episodes becomes the new elite (Such et al. 2017, section 3;
 https://arxiv.org/abs/1712.06567).
 """
 
@@ -32,14 +32,14 @@ class ValidatedState(State):
     candidates: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Check ranges. ValueError: a count is below 0, or there is no elite after a generation."""
+        """Check ranges. ValueError: a count is below 0, or the elite is missing after a generation."""
         super().check_state()
         if self.generation and self.elite is None:
             raise ValueError(f"there is no elite after {self.generation} generations")
 
 
 class ValidatedSearch(Algorithm, ABC):
-    """Base class of algorithms whose elite is chosen by validation episodes among the candidates of their states."""
+    """Base class of algorithms that select the elite from the candidates of their state by validation episodes."""
 
     def candidates(self, state: Any) -> list[Genome]:
         """Return the candidates that tell() has chosen."""
@@ -61,7 +61,7 @@ class ValidatedSearch(Algorithm, ABC):
 
 
 def fresh_genomes(count: int, state: State) -> list[Genome]:
-    """Return genomes with fresh weights, which depend on the state's seed and generation alone."""
+    """Return genomes with fresh weights, which depend only on the state's seed and generation."""
     return [Genome(base) for base in draw_seeds(count, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)]
 
 
@@ -69,10 +69,10 @@ def pick_parents(parents: Sequence[Genome], count: int, state: State, tournament
     """Pick the parents of `count` offspring.
 
     Args:
-        parents: Those that may be picked, the best first.
+        parents: Possible parents, the best first.
         count: Number of offspring.
         state: The state before the generation.
-        tournament: How many are drawn for each offspring, the best of which is picked.
+        tournament: Number of parents drawn for each offspring; the best of them is picked.
 
     Returns:
         A parent for each offspring.
@@ -82,12 +82,12 @@ def pick_parents(parents: Sequence[Genome], count: int, state: State, tournament
 
 
 def noise_of(parents: Sequence[Genome], state: State) -> list[int]:
-    """Return a seed of noise for an offspring of each parent."""
+    """Return a noise seed for one offspring of each parent."""
     return draw_seeds(len(parents), state.seed, state.generation, Purpose.MUTATIONS)
 
 
 def mutated(parents: Sequence[Genome], sigmas: Sequence[float], state: State) -> list[Genome]:
-    """Return a mutation of each parent, with noise of its own of this standard deviation."""
+    """Return a mutation of each parent, with independent noise of the given standard deviations."""
     noise = noise_of(parents, state)
     return [parent.child(seed, sigma) for parent, seed, sigma in zip(parents, noise, sigmas, strict=True)]
 
@@ -98,13 +98,13 @@ def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
     Args:
         fitness: Numbers, [count].
         count: The expected length.
-        what: What the numbers belong to, for the message: "genome" or "candidate".
+        what: Owner of the numbers in the message: "genome" or "candidate".
 
     Returns:
         float64 [count].
 
     Raises:
-        ValueError: The shape is another one, or a number is not finite; the message names the index and value of the
+        ValueError: The shape is wrong, or a number is not finite; the message contains the index and value of the
             first such number.
     """
     fitness = np.asarray(fitness, np.float64)
@@ -117,7 +117,7 @@ def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
 
 
 def ranking(fitness: np.ndarray) -> list[int]:
-    """Return the indices from the highest fitness to the lowest, equal ones in ascending order of index.
+    """Return the indices sorted by descending fitness; ties are sorted by ascending index.
 
     Args:
         fitness: Numbers, [N].
@@ -129,7 +129,7 @@ def ranking(fitness: np.ndarray) -> list[int]:
 
 
 def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, elite: Genome | None) -> list[Genome]:
-    """Return the best genomes, the last of them replaced by the previous elite.
+    """Return the best genomes, with the previous elite in place of the last of them.
 
     The previous elite comes first, so that it wins ties in validation.
 
@@ -137,7 +137,7 @@ def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, 
         genomes: The population, N genomes.
         fitness: Fitness of each genome, [N].
         count: Number of candidates, the previous elite included.
-        elite: The previous elite; None if there is none.
+        elite: The previous elite; None before the first validation.
 
     Returns:
         At most `count` genomes, from the best to the worst after the elite.
@@ -150,7 +150,7 @@ def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, 
 
 
 def pick_elite(candidates: Sequence[Genome], validation: np.ndarray) -> Genome:
-    """Return the candidate with the highest validation fitness, the first one of equals.
+    """Return the candidate with the highest validation fitness; the first candidate wins ties.
 
     Args:
         candidates: C genomes.

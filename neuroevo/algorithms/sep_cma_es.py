@@ -1,8 +1,8 @@
 """sep-CMA-ES: CMA-ES with a diagonal covariance matrix (Ros and Hansen 2008, https://hal.science/inria-00287367).
 
-It learns a standard deviation for each weight and one step size for all, from seeds alone, so that it works for
-networks of any size. The standard deviations follow the noise of the best half of a population, (D + 2) / 3 times as
-fast as the covariances of CMA-ES.
+It adapts a standard deviation for each weight and a global step size, and represents noise by seeds, so that it works
+for networks of any size. The standard deviations follow the noise of the best half of a population, (D + 2) / 3 times
+as fast as the covariances of CMA-ES.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SepCMAESState(StepSizeState, SpreadState):
     covariance_path: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: as of step sizes and spreads, or the path is not float32 [D]."""
+        """Check shapes and ranges. ValueError: an inherited check fails, or the path is not float32 [D]."""
         super().check_state()
         if self.covariance_path is not None:
             dimension = None if self.spread is None else len(self.spread)
@@ -48,14 +48,14 @@ class SepCMAES(CenterSearch):
     """CMA-ES with a diagonal covariance matrix."""
 
     population: Offspring | None = None
-    """Genomes per generation; left out: 4 + 3 ln D, which is small where returns are noisy."""
+    """Genomes per generation; by default 4 + 3 ln D, which is too small for very noisy returns."""
     sigma: Positive32 = 0.1
-    """The step size at the start: the standard deviation of every weight."""
+    """Initial step size: the standard deviation of every weight."""
 
     state_type = SepCMAESState
 
     def ask(self, state: SepCMAESState, weights: Weights) -> list[Genome]:
-        """Return the center with noise, once for each offspring."""
+        """Return offspring of the center, each with its own noise seed."""
         spread = state.deviations(1.0, weights)
         count = population_size(self.population, len(spread))
         seeds = draw_seeds(count, state.seed, state.generation, Purpose.MUTATIONS)
@@ -66,7 +66,7 @@ class SepCMAES(CenterSearch):
         """Move the center to the weighted mean of the best half; adapt standard deviations and step size.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         fitness = finite(population.fitness, len(population.genomes))
         parents = len(fitness) // 2

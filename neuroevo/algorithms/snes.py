@@ -2,10 +2,10 @@
 
 Schaul, Glasmachers and Schmidhuber 2011, "High dimensions and heavy tails" (https://doi.org/10.1145/2001576.2001692).
 
-The search distribution is a normal one with a mean and a standard deviation for each weight; both follow the natural
-gradient of the expected utility, which depends on ranks alone. Step sizes are the paper's by default; its population,
-4 + 3 ln D, is small beside what games and robots with random starts need. Noise is added and subtracted, as in the
-other strategies here; the paper draws it independently.
+The search distribution is normal, with a mean and a standard deviation for each weight; both follow the natural
+gradient of the expected utility, which depends only on ranks. The default learning rates are those of the paper; its
+population size, 4 + 3 ln D, is too small for games and robots with random initial states. Noise is antithetic, as in
+the other strategies here; the paper samples it independently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.settings import Count, Positive, Positive32, settings
 
-_LARGEST = 1.0  # of the logarithm of a standard deviation's change in a generation
+_LARGEST = 1.0  # largest change of the logarithm of a standard deviation per generation
 
 
 @settings
@@ -35,11 +35,11 @@ class SNES(CenterSearch):
     population: Annotated[Count, Field(multiple_of=2)] = 200
     """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise."""
     sigma: Positive32 = 0.05
-    """Standard deviation of the noise at the start, the same for every weight."""
+    """Initial standard deviation of the noise, the same for every weight."""
     learning_rate: Positive32 = 1.0
-    """Size of the steps of the center."""
+    """Learning rate of the center."""
     sigma_learning_rate: Positive | None = None
-    """Size of the steps of the standard deviations' logarithms; left out: (3 + ln D) / (5 sqrt(D))."""
+    """Learning rate of the standard deviations' logarithms; by default (3 + ln D) / (5 sqrt(D))."""
 
     state_type = SpreadState
 
@@ -51,7 +51,7 @@ class SNES(CenterSearch):
         """Move the center and the standard deviations along the natural gradient.
 
         Raises:
-            ValueError: A fitness is not finite, or a weight would not be after the step.
+            ValueError: A fitness is not finite, or the step would make a weight infinite or NaN.
         """
         count = len(population.genomes)
         fitness = finite(population.fitness, count)
@@ -71,7 +71,7 @@ class SNES(CenterSearch):
 
 
 def _exp(x: np.ndarray) -> np.ndarray:
-    """Return e**x of float32 numbers, clipped to [-1, 1], with the same bits on every processor, unlike NumPy's."""
+    """Return e**x for float32 x clipped to [-1, 1]; unlike NumPy's, it is bit-identical on every processor."""
     part = np.clip(x, -_LARGEST, _LARGEST) * np.float32(0.125)
     power = np.ones_like(part)
     for factor in (5, 4, 3, 2, 1):  # Horner's form of the Taylor polynomial

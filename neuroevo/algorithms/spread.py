@@ -1,4 +1,4 @@
-"""The state of algorithms that adapt a standard deviation of noise for each weight, and populations around it."""
+"""State of algorithms that adapt a standard deviation of noise for each weight, and the sampling of populations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class SpreadState(CenterState):
     """The state of an algorithm that moves one center with a standard deviation of noise for each weight.
 
     Attributes:
-        spread: The standard deviations, float32 [D]; None in generation 0, when all are the setting sigma.
+        spread: The standard deviations, float32 [D]; None in generation 0, when all equal the setting sigma.
     """
 
     spread: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: the spread is not positive or of another D than the center."""
+        """Check shapes and ranges. ValueError: the spread is not positive or has another D than the center."""
         super().check_state()
         if self.spread is None:
             return
@@ -38,7 +38,7 @@ class SpreadState(CenterState):
         """Return the standard deviations, float32 [D].
 
         Args:
-            sigma: Their value in generation 0.
+            sigma: Value of all standard deviations in generation 0.
             weights: The networks.
         """
         if self.spread is not None:
@@ -52,5 +52,5 @@ class SpreadState(CenterState):
         return antithetic_pairs(self.center, seeds, 1.0, kind)
 
     def mean_deviation(self, sigma: float) -> float:
-        """Return the mean standard deviation, which is `sigma` in generation 0."""
+        """Return the mean standard deviation; in generation 0 this is `sigma`."""
         return sigma if self.spread is None else float(np.mean(self.spread, dtype=np.float64))

@@ -1,1 +1,1 @@
-"""What is done with a finished or going run: evaluate, replay, render, export."""
+"""Evaluate, replay, render, plot and export finished and running runs."""

@@ -1,4 +1,4 @@
-"""Heat maps of behaviors: the fittest member of a run in each cell of a grid, and every member that was once that."""
+"""Heat maps of behaviors: current and former champions (fittest members) of each cell of a grid."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from neuroevo.runs.reader import RunReader
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CELLS = 50  # along an axis, where the algorithm has no grid
+_CELLS = 50  # per axis if the algorithm has no grid
 
 
 @dataclass(frozen=True, eq=False)
 class BehaviorMap:
-    """Members of a run that were the fittest of their cell so far, in the order in which they were played.
+    """Members of a run that were the fittest of their cell when they were played, in the order of play.
 
-    The last one in a cell is its champion.
+    The last member of a cell is its champion.
 
     Attributes:
         names: Names of the two measures.
         grid: The cells.
         members: Generation and index of each of the I members, int64 [I, 2].
-        cells: Their cells along the two axes, int64 [I, 2].
-        scores: Their fitness, float64 [I].
-        novelty: Their novelty, float64 [I]; NaN where it is unknown.
+        cells: Cell of each member along the two axes, int64 [I, 2].
+        scores: Fitness of each member, float64 [I].
+        novelty: Novelty of each member, float64 [I]; NaN if unknown.
     """
 
     names: tuple[str, str]
@@ -46,14 +46,14 @@ class BehaviorMap:
 
     @property
     def fitness(self) -> np.ndarray:
-        """The highest fitness of each cell, float64 of the grid's shape; NaN where no member has been."""
+        """The highest fitness of each cell, float64 of the grid's shape; NaN for empty cells."""
         best = np.full(self.grid.shape, -np.inf)
         np.maximum.at(best, tuple(self.cells.T), self.scores)
         return np.where(np.isinf(best), np.nan, best)
 
     @property
     def coverage(self) -> float:
-        """The share of cells in which a member has been."""
+        """The fraction of cells that a member has reached."""
         return float(np.mean(~np.isnan(self.fitness)))
 
 
@@ -61,16 +61,16 @@ def improvements(cells: np.ndarray, fitness: np.ndarray) -> np.ndarray:
     """Select the members that were fitter than all earlier members of their cell.
 
     Args:
-        cells: Number of each member's cell, int64 [N], at least 0.
+        cells: Flat index of each member's cell, int64 [N], at least 0.
         fitness: Fitness of the members, float64 [N], in the order in which they were played.
 
     Returns:
-        Their places, int64 [I], ascending.
+        Indices of the selected members, int64 [I], ascending.
     """
     if not len(fitness):
         return np.zeros(0, np.int64)
     order = np.argsort(cells, kind="stable")
-    # Ranks, shifted by cell, let one running maximum start again in each cell.
+    # Ranks offset by cell make a single running maximum restart in each cell.
     ranks = np.unique(fitness, return_inverse=True)[1].reshape(-1)
     keys = (cells * len(fitness) + ranks)[order]
     before = np.concatenate([[-1], np.maximum.accumulate(keys)[:-1]])
@@ -78,33 +78,33 @@ def improvements(cells: np.ndarray, fitness: np.ndarray) -> np.ndarray:
 
 
 def algorithm_grid(config: Config) -> Grid | None:
-    """Return the grid of a run's algorithm; None if it has none."""
+    """Return the grid of a run's algorithm, or None if the algorithm has no grid."""
     return config.algorithm.grid if isinstance(config.algorithm, CellSettings) else None
 
 
 def behavior_map(run: RunReader, axes: tuple[int, int] = (0, 1)) -> BehaviorMap:
-    """Compute where the members of a run have been.
+    """Compute the map of a run's members by behavior.
 
-    The grid is the algorithm's own or, without one, 50 x 50 cells between the environment's bounds or, where
-    these are infinite, the lowest and the highest number of any member.
+    The grid is the algorithm's. For algorithms without a grid it has 50 x 50 cells between the environment's bounds, or
+    between the lowest and highest value of any member where a bound is infinite.
 
     Args:
-        run: A run whose behaviors are kept, of any algorithm.
-        axes: Which two of the environment's measures.
+        run: A run of any algorithm whose behaviors are stored.
+        axes: Indices of two of the environment's measures.
 
     Raises:
-        UserError: No behaviors are kept, or there are no two measures.
+        UserError: No behaviors are stored, or the environment has fewer than two measures.
     """
     measures = run.config.environment.measures
     if len(measures) < 2:
         raise UserError(f"{run.config.env.name} has {len(measures)} measures, expected two for a map")
-    ends = [axis - len(measures) for axis in axes]  # of a trajectory, its last sample
+    ends = [axis - len(measures) for axis in axes]  # the last sample of a trajectory
     generations = [each for each in MembersReader(run.path).each() if each is not None and each.behaviors is not None]
     found = [each.behaviors[:, ends] for each in generations if each.behaviors is not None]
     behaviors = np.concatenate([np.zeros((0, 2)), *found])
     known = np.isfinite(behaviors).all(axis=1)
     if not known.any():
-        raise UserError(f"the run in {run.path} has no behaviors of its members (logging.members_megabytes)")
+        raise UserError(f"the run in {run.path} has no behaviors of its members, see logging.members_megabytes")
     counts = [len(each) for each in generations]
     numbers = np.repeat([each.generation for each in generations], counts)
     members = np.stack([numbers, np.concatenate([np.arange(count) for count in counts])], axis=1)[known]
@@ -134,11 +134,11 @@ def _bounds(known: Sequence[float], seen: np.ndarray) -> list[float]:
 
 
 def plot_maps(runs: Sequence[RunReader], axes: tuple[int, int] = (0, 1)) -> Figure:
-    """Draw the maps of runs beside each other, with one scale of colors.
+    """Draw the maps of runs side by side with a common color scale.
 
     Args:
-        runs: At least one.
-        axes: Which two of the environment's measures.
+        runs: The runs, at least one.
+        axes: Indices of two of the environment's measures.
 
     Raises:
         UserError: As behavior_map().

@@ -1,12 +1,11 @@
 """Learning curves: panels with a line per group of runs, an elite's score against frames, steps, time or generations.
 
 A run's curve is a step function: from the end of one generation to the end of the next, its value is the score of the
-former generation's elite. The thick line is the mean over a group's runs, and the band is the 95% confidence interval
-of that mean (Student's t). It begins where all of them have a score. Where the first of them has ended, the runs that
-are over keep their last score, which is what they achieved, and the line is dotted from there on: a mean over those
-that still go would be over fewer runs, often the better ones, since those play longer episodes. The thin lines are the
-single runs, up to their ends. A single run is a thick line without a band. The height of a panel follows the runs: a
-much wider band, which is typical of two seeds, is cut off at the edges.
+former generation's elite. The thick line is the mean of a group's runs, and the band is the 95% confidence interval of
+that mean (Student's t). The line starts where every run of the group has a score. From the end of the shortest run on,
+finished runs keep their last score and the line is dotted: a mean of the remaining runs would cover fewer runs, often
+the better ones, since those play longer episodes. Thin lines are individual runs. A group of one run is a thick line
+without a band. The limits of the y axis follow the runs: a much wider band, typical of two seeds, is clipped.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which color-blind readers can tell apart; yellow is left out as too faint on white.
+# Okabe and Ito's palette, which color-blind readers can distinguish, without yellow, which is too faint on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_STYLES = ("-", "--", "-.", ":")  # the next one for each round through the colors
+_STYLES = ("-", "--", "-.", ":")  # the next style after each cycle through the colors
 _COLUMNS = 3
-_LARGEST = 1e300  # of what is drawn: plots compute with sums and multiples of it
-_WIDTH = 56  # characters of a legend's line, so that a panel is as wide
+_LARGEST = 1e300  # limit of plotted values: plots compute sums and multiples of them
+_WIDTH = 56  # characters per line of a legend, about the width of a panel
 
 XAxis: TypeAlias = Literal["frames", "steps", "time", "generations"]
 Row: TypeAlias = Mapping[str, Any]
@@ -41,16 +40,16 @@ X_AXES: dict[XAxis, tuple[str, Callable[[Row], float]]] = {
     "time": ("minutes of wall time", lambda row: row["seconds_total"] / 60),
     "generations": ("generations", lambda row: row["generation"] + 1),
 }
-"""Names of the axes, and where a generation ends on each; frames and steps are of population and validation."""
+"""Title of each axis and the end of a generation on it; frames and steps count population and validation episodes."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A step function: scores[p] holds from x[p] up to x[p + 1], and the last one for good.
+    """Step function with value scores[p] from x[p] to x[p + 1], and the last score after the last step.
 
     Attributes:
-        x: Where it steps, in ascending order, float64 [P].
-        scores: float64 [P].
+        x: Positions of the steps, float64 [P], ascending.
+        scores: Value from each step on, float64 [P].
     """
 
     x: np.ndarray
@@ -60,10 +59,10 @@ class Curve:
         """Evaluate the function.
 
         Args:
-            x: Where, float64 [Q], none before the first of the curve's own.
+            x: Positions, float64 [Q], not before the first step.
 
         Returns:
-            The scores there, float64 [Q].
+            The scores at these positions, float64 [Q].
         """
         return self.scores[np.searchsorted(self.x, x, side="right") - 1]
 
@@ -72,12 +71,12 @@ def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
     """Make the curve of a run.
 
     Args:
-        rows: Of its metrics, in order.
-        column: Which of their numbers; rows without it are left out.
+        rows: Rows of the run's metrics, in order.
+        column: The column to plot; rows without a value are skipped.
         x: The axis.
 
     Returns:
-        The curve; P is 0 if no row has the number.
+        The curve; P is 0 if no row has a value.
     """
     own = [row for row in rows if row.get(column) is not None]
     where = X_AXES[x][1]
@@ -87,7 +86,7 @@ def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
 
 
 def drawn(values: np.ndarray) -> np.ndarray:
-    """Return numbers as plots show them: what is beyond 1e300 or -1e300 is drawn there.
+    """Clip values to [-1e300, 1e300], as plots show them.
 
     Args:
         values: Floats of any shape.
@@ -97,14 +96,14 @@ def drawn(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Band:
-    """Mean and confidence interval over runs, from where all of them have a score; Q is 0 without runs.
+    """Mean and confidence interval of runs, from the first point where every run has a score; Q is 0 without runs.
 
     Attributes:
-        x: Every point at which one of the runs' curves steps, float64 [Q].
-        mean: Mean over the runs, float64 [Q]; runs that are over count with their last score.
+        x: Points at which the curve of at least one run steps, float64 [Q].
+        mean: Mean of the runs, float64 [Q]; finished runs count with their last score.
         low: Lower bound of the mean's confidence interval, float64 [Q]; NaN for a single run.
         high: Upper bound, float64 [Q]; NaN for a single run.
-        together: How many of these points, the first ones, are not beyond the end of any run.
+        together: Number of leading points up to the end of the shortest run.
     """
 
     x: np.ndarray
@@ -144,12 +143,12 @@ def band(curves: Sequence[Curve]) -> Band:
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that one thick line stands for.
+    """Group of runs that is drawn as one thick line.
 
     Attributes:
-        panel: The title of the panel that they are in.
-        label: What they are called; a label has the same color in every panel.
-        curves: Those of the runs that have any score.
+        panel: Title of the group's panel.
+        label: Label in the legend; a label has the same color in every panel.
+        curves: Curves of the runs that have at least one score.
     """
 
     panel: str
@@ -158,12 +157,12 @@ class Group:
 
 
 def draw(groups: Sequence[Group], x: XAxis, y: str) -> Figure:
-    """Draws the figure.
+    """Draw learning curves of groups of runs.
 
     Args:
-        groups: In the order of panels and of the legend.
-        x: The axis that the curves were made for.
-        y: What their scores are.
+        groups: The groups, in the order of panels and legend entries.
+        x: The axis of the curves.
+        y: Label of the y axis.
 
     Returns:
         A matplotlib figure.
@@ -186,7 +185,7 @@ def draw(groups: Sequence[Group], x: XAxis, y: str) -> Figure:
     for panel in panels[len(titles) :]:
         panel.set_axis_off()
     if any(len(each.curves) > 1 for each in groups):
-        words = "thick: mean over n runs with its 95% interval,", "dotted where some have ended; thin: the runs"
+        words = "thick: mean of n runs with 95% confidence interval,", "dotted after the first ends; thin: single runs"
         figure.supxlabel(("\n" if columns == 1 else " ").join(words), fontsize="small")
     return figure
 
@@ -196,9 +195,9 @@ def finish(panel: Axes, x: XAxis, y: str, scores: Sequence[np.ndarray]) -> None:
 
     Args:
         panel: The panel, with its lines.
-        x: Its axis.
-        y: What its scores are.
-        scores: All of them.
+        x: The axis of its curves.
+        y: Label of the y axis.
+        scores: Scores of all curves in the panel.
     """
     from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
@@ -214,7 +213,7 @@ def finish(panel: Axes, x: XAxis, y: str, scores: Sequence[np.ndarray]) -> None:
 
 
 def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
-    """Limits the space above and below the scores to half of their range on each side."""
+    """Limit the margins above and below the scores to half of their range."""
     low, high = panel.get_ylim()
     every = np.concatenate([np.zeros(0), *scores])
     room = np.ptp(every) / 2 if every.size else 0.0
@@ -223,7 +222,7 @@ def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
 
 
 def _draw_group(panel: Axes, group: Group, index: int) -> None:
-    """Draws the runs of one group; its index among all labels determines color and style."""
+    """Draw the runs of a group; the index of its label determines color and line style."""
     color, curves = COLORS[index % len(COLORS)], group.curves
     style = _STYLES[index // len(COLORS) % len(_STYLES)]
     common: dict[str, Any] = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
@@ -246,11 +245,11 @@ def figure_files(figure: Figure, name: str = "curves") -> dict[str, bytes]:
     """Render the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
 
     Args:
-        figure: The figure, such as draw() returned.
-        name: What the files are called.
+        figure: The figure, such as the result of draw().
+        name: Stem of the file names.
 
     Returns:
-        The contents of the files by name, such as "curves.png" and "curves.pdf".
+        The contents of the files by file name, such as "curves.png" and "curves.pdf".
     """
     return {f"{name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "pdf")}
 
@@ -267,7 +266,7 @@ def figure_bytes(figure: Figure, kind: str) -> bytes:
     dates = {"pdf": "CreationDate", "svg": "Date"}
     options: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {"dpi": 150}
     data = io.BytesIO()
-    # Fonts are embedded in PDFs as TrueType, as publishers require; names in SVGs are not random.
+    # Publishers require TrueType fonts in PDFs; the salt makes identifiers in SVGs deterministic.
     with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "neuroevo"}):
         figure.savefig(data, format=kind, **options)
     return data.getvalue()

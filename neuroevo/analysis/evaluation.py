@@ -22,12 +22,12 @@ from neuroevo.sessions import evaluators
 class Evaluation:
     """The results of N episodes of one genome.
 
-    An episode whose simulation failed counts as the worst of the others.
+    An episode whose simulation failed counts as the worst of the episodes that did not fail.
 
     Attributes:
         seeds: The seed of each episode, [N].
         outcomes: Returns, steps and failures of the episodes, in the order of the seeds.
-        max_episode_steps: Cut-off in steps (decisions of the network); 0 means none but the environment's own limit.
+        max_episode_steps: Cut-off in steps (decisions of the network); 0 means the environment's own limit.
         frame_skip: Emulator frames per step.
         seconds: Wall time of all episodes together.
     """
@@ -49,12 +49,12 @@ class Evaluation:
 
     @property
     def steps(self) -> int:
-        """The steps of all episodes together."""
+        """Total number of steps of all episodes."""
         return int(self.outcomes.steps.sum())
 
     @property
     def different(self) -> int:
-        """The number of distinct (return, steps) pairs, below N where a game has few different starts."""
+        """Number of distinct (return, steps) pairs, less than N if the game has few distinct initial states."""
         return len(set(zip(self.outcomes.returns.tolist(), self.outcomes.steps.tolist(), strict=True)))
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class Evaluation:
         return f"Evaluation({summary.n} episodes, mean return {summary.mean:,.1f}{error}, {self.steps:,} steps)"
 
     def row(self) -> dict[str, Any]:
-        """Return everything as plain values, including the return, steps and seed of every episode.
+        """Return all results as plain values, including the return, steps and seed of every episode.
 
         Raises:
             SimulationError: All episodes failed.
@@ -95,7 +95,7 @@ class Evaluation:
         }
 
     def lines(self) -> list[str]:
-        """Return the summary as lines of text for people, without the individual episodes.
+        """Return a human-readable summary as lines of text, without the individual episodes.
 
         Raises:
             SimulationError: All episodes failed.
@@ -110,7 +110,9 @@ class Evaluation:
         )
         failures = self.outcomes.failures
         failed = (
-            [f"failed: {len(failures)}, which count as the worst; the first: {first_of(failures)}"] if failures else []
+            [f"failed: {len(failures)}, counted as the worst return; first failure: {first_of(failures)}"]
+            if failures
+            else []
         )
         return [
             f"episodes: {row['episodes']}, {max_episode_steps}, different outcomes: {self.different}",
@@ -131,7 +133,7 @@ def episode_seeds(episodes: int, seed: int | None = None) -> list[int]:
             for every run, so that networks can be compared with each other.
 
     Returns:
-        Seeds in [0, 2**63), [episodes]. Asking for more leaves the first ones as they were.
+        Seeds in [0, 2**63), [episodes]. A larger number of episodes extends the same sequence.
     """
     if seed is None:
         return held_out_seeds(episodes)
@@ -145,16 +147,16 @@ def evaluate(
     max_episode_steps: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Plays one episode of an elite per seed.
+    """Play one episode of an elite per seed.
 
     If all episodes fail, this function still returns; reading the summary of the result then raises SimulationError.
 
     Args:
-        evaluator: Plays the episodes; the caller closes it.
-        elite: The genome to play, and the normalizer of its observations if it has one.
+        evaluator: The evaluator that plays the episodes; the caller closes it.
+        elite: The genome to play, and the normalizer of its observations, if any.
         seeds: The seed of each episode, at least one.
         max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
-        on_progress: Called a few times a second with the number of finished episodes and the steps they took.
+        on_progress: Called a few times per second with the number of finished episodes and their total steps.
 
     Returns:
         The results, in the order of the seeds.
@@ -174,22 +176,22 @@ def evaluate_run(
     *,
     trust: bool = False,
 ) -> Evaluation:
-    """Replays the elite of one generation of a run, as `neuroevo evaluate` does.
+    """Evaluate the elite of one generation of a run, as `neuroevo evaluate` does.
 
     Args:
-        run: A run's folder, or a reader of it as `neuroevo.train` returns one.
-        generation: Which generation's elite; None for that of the last finished generation.
+        run: A run's folder, or its reader, such as the result of `neuroevo.train`.
+        generation: The elite's generation; None for the last finished generation.
         episodes: Number of episodes, at least one.
         seed: Seed that the episodes' seeds are drawn from; None for the held-out seeds, which no training run uses.
         max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
-        trust: Whether to run code and read models that the run in a folder names, whoever made it: docs/security.md.
+        trust: Allow external code and models referenced by a run that you did not create; see docs/security.md.
 
     Returns:
         The returns and steps of the episodes, and their summary.
 
     Raises:
-        NotTrustedError: The run names what is not the package's, and is not trusted.
-        UserError: There is no such run or generation.
+        NotTrustedError: The run references external code or models and is not trusted.
+        UserError: The run or generation does not exist.
 
     Example:
         >>> import neuroevo

@@ -1,4 +1,4 @@
-"""An elite's network with its weights, ready for export, and in words how to play with what it puts out."""
+"""An elite's network with its weights, ready for export, and a description of how to turn its outputs into actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuroevo.runs.reader import Elite
 
 @dataclass(frozen=True)
 class Exported:
-    """A network with its weights and where they come from.
+    """Network with its weights and their provenance.
 
     Attributes:
         name: The name of the Keras model.
@@ -25,14 +25,14 @@ class Exported:
         theta: The weights, float32 [D].
         genome: The genome that the weights were made from.
         env: The name of the environment that it played.
-        dtype: The arithmetic that the run evaluated it in, "float32" or "int8".
-        observations: The dtype of the environment's observations; None for that of the network's input.
+        dtype: The arithmetic in which the run evaluated the network, "float32" or "int8".
+        observations: The dtype of the environment's observations; None for the dtype of the network's input.
         normalizer: The normalizer of its observations; None if they are not normalized.
-        action_low: Lower bounds of an action that is a vector, float32 [A]; None if an action is an index.
-        action_high: Upper bounds, likewise.
-        action_bins: Bins per number of an action that is a vector; 0 if it has none.
-        statistics: Statistics of its vbn layers, float32 [S], as native.Population.statistics gives them; a network
-            with vbn layers cannot be exported without them.
+        action_low: Lower bounds of a continuous action, float32 [A]; None for discrete actions.
+        action_high: Upper bounds of a continuous action, float32 [A]; None for discrete actions.
+        action_bins: Bins per dimension of a continuous action; 0 without bins.
+        statistics: Statistics of its vbn layers, float32 [S], as returned by native.Population.statistics; required to
+            export a network with vbn layers.
     """
 
     name: str
@@ -53,30 +53,30 @@ class Exported:
         """The network split into layers, each with its own weights.
 
         Raises:
-            UserError: The network has vbn layers whose statistics are not known.
+            UserError: The network has vbn layers whose statistics are unknown.
         """
         parts = unpack_weights(self.text, self.theta, self.statistics)
         for layer in parts.layers:
             if layer.kind == "vbn" and layer.mean is None:
-                raise UserError(f"{self.name} has vbn layers, expected their statistics beside its weights")
+                raise UserError(f"{self.name} has vbn layers, expected their statistics in addition to its weights")
         return parts
 
 
 def elite_network(config: Config, elite: Elite, generation: int, reference_batch: np.ndarray | None = None) -> Exported:
-    """Make the network of an elite ready for export.
+    """Prepare the network of an elite for export.
 
     Args:
         config: The configuration of the run that the elite comes from.
-        elite: The genome, and the normalizer of its observations if it has one.
+        elite: The genome, and the normalizer of its observations, if any.
         generation: The generation of the elite, which is part of the name of the Keras model.
-        reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
+        reference_batch: The run's observations [B, ...] from which vbn layers compute their statistics; None if the
             network has no such layers.
 
     Returns:
         The network with its weights.
 
     Raises:
-        UserError: There is no such environment.
+        UserError: The environment does not exist.
     """
     name = f"{config.env.name}_{config.network.name}_generation_{generation}"
     if config.environment.accelerated:
@@ -100,7 +100,7 @@ def elite_network(config: Config, elite: Elite, generation: int, reference_batch
 
 
 def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
-    """Return the network for a simulator on the accelerator, where all actions lie in [-1, 1]."""
+    """Return the network for a simulator on the accelerator, whose actions all lie in [-1, 1]."""
     from neuroevo.accelerated.start import make_evaluator
 
     with make_evaluator(config.environment, config.network) as evaluator:
@@ -121,13 +121,13 @@ def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
 
 
 def how_to_act(network: Exported) -> str:
-    """Describe how to turn the exported network's outputs into an action.
+    """Describe how to convert the exported network's outputs to an action.
 
     Returns:
         A clause with this network's sizes, bounds and bins, such as "its output is float32 [K, 18]; ...".
 
     Raises:
-        UserError: The network has vbn layers whose statistics are not known.
+        UserError: The network has vbn layers whose statistics are unknown.
     """
     return _outputs_to_action(network) + (_MEMORY if network.layers.recurrent else "")
 
@@ -135,12 +135,12 @@ def how_to_act(network: Exported) -> str:
 def _outputs_to_action(network: Exported) -> str:
     outputs, low, high = network.layers.outputs, network.action_low, network.action_high
     if low is None or high is None:
-        return f"its output is float32 [K, {outputs}]; the action is the index of the greatest, from 0"
+        return f"its output is float32 [K, {outputs}]; the action is the index of the largest output, from 0"
     bounds = f"where low = {_numbers(low)} and high = {_numbers(high)}"
     if bins := network.action_bins:
         return (
-            f"its output is float32 [K, {outputs}], {bins} for each of an action's {len(low)} numbers; with b the "
-            f"index of the greatest of these {bins}, from 0, a number is low + b * (high - low) / {bins - 1}, {bounds}"
+            f"its output is float32 [K, {outputs}], {bins} per number of an action of {len(low)} numbers; with b the "
+            f"index of the largest of these {bins}, from 0, a number is low + b * (high - low) / {bins - 1}, {bounds}"
         )
     with np.errstate(over="ignore"):
         bounded = np.isfinite(high - low)
@@ -152,12 +152,12 @@ def _outputs_to_action(network: Exported) -> str:
 
 
 _MEMORY = (
-    "; it is recurrent: its inputs lstm_1_h, lstm_1_c, ... are zeros when an episode begins, then the outputs of these "
-    "names of the step before"
+    "; the network is recurrent: its inputs lstm_1_h, lstm_1_c, ... are zeros at the start of an episode, then the "
+    "corresponding outputs of the previous step"
 )
 
 
 def _numbers(each: np.ndarray) -> str:
-    """Write float32 [A] so that the same numbers can be read back; one number where all are equal."""
+    """Format float32 [A] without loss of precision, as one number if all are equal."""
     texts = [str(number) for number in each]
     return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"

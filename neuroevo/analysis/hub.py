@@ -1,4 +1,4 @@
-"""Runs on the Hugging Face Hub: a repository is a run's folder, with a model card and a video of the last elite."""
+"""Runs on the Hugging Face Hub: a repository holds a run's folder, a model card and a video of the last elite."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MODULE = re.compile(rf"{KEPT}(?:/[^/.]+)+\.py")
 _TEXT = """
 # {algorithm} on {env}
 
-A network of {dimension:,} weights, trained by neuroevolution: neuroevo {version}, seed {seed}. The repository is the
-folder of a run: `{database}` has its configuration, every generation's metrics, the genomes of all members, and the
-state that training continues from.
+A network with {dimension:,} weights, trained by neuroevolution with neuroevo {version}, seed {seed}. The repository is
+the folder of a run: `{database}` contains its configuration, the metrics of every generation, the genomes of all
+members, and the state from which training can continue.
 
 | | |
 |---|---|
@@ -57,7 +57,7 @@ class Pushed(NamedTuple):
 
     Attributes:
         url: Address of the repository.
-        no_video: Why the video is missing; None if it is not.
+        no_video: Reason why the video is missing; None if it was rendered.
     """
 
     url: str
@@ -68,17 +68,17 @@ def push(run: Run | Path | str, repo: str, *, private: bool = False, trust: bool
     """Upload a run to the Hugging Face Hub, as `neuroevo push` does, with a model card and a video.
 
     Args:
-        run: The run or its folder, which may be training.
+        run: The run or its folder; the run may be training.
         repo: The repository, such as "user/pong", created if it does not exist. Its card is replaced.
-        private: Whether the repository must be private; a new one is public otherwise, or what its owner sets.
-        trust: Whether to run external code that the run in a folder references: docs/security.md.
+        private: Require a private repository. Otherwise a new repository has its owner's default visibility.
+        trust: Allow external code and models referenced by a run in a folder; see docs/security.md.
 
     Returns:
-        The address of the repository, and why the video is missing, or None.
+        The address of the repository, and the reason why the video is missing, or None.
 
     Raises:
-        UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses or
-            cannot be reached.
+        UserError: No generation is finished, the package huggingface_hub is not installed, or the Hub refuses the
+            request or cannot be reached.
         DiskError: The disk is full or broken.
     """
     require("hub", "huggingface_hub")
@@ -109,15 +109,15 @@ def pull(repo: str, out: Path | str | None = None, *, revision: str | None = Non
 
     Args:
         repo: The repository, such as "user/pong".
-        out: The run's folder, which must not exist; None is runs/NAME, where NAME is the second part of `repo`.
-        revision: A branch, tag or commit; None is the newest.
+        out: The run's folder, which must not exist; None for runs/NAME, where NAME is the second part of `repo`.
+        revision: A branch, tag or commit; None for the newest.
 
     Returns:
         The folder, for `neuroevo.open_run` and every command. External code of the run is only executed with `trust`.
 
     Raises:
-        UserError: The package huggingface_hub is not installed, the Hub refuses or cannot be reached, the repository
-            does not hold a run, or the folder exists.
+        UserError: The package huggingface_hub is not installed, the Hub refuses the request or cannot be reached, the
+            repository does not hold a run, or the folder exists.
         DiskError: The disk is full or broken.
     """
     require("hub", "huggingface_hub")
@@ -133,19 +133,19 @@ def pull(repo: str, out: Path | str | None = None, *, revision: str | None = Non
         raise UserError(f"{repo} does not hold a run: expected {DATABASE} in it")
     make_folder(path.absolute().parent)
     with written_aside(path, mark=DATABASE) as aside:
-        for name in names:  # one by one, in this thread, which an interrupt ends
+        for name in names:  # sequentially in this thread, which Ctrl-C can interrupt
             if name in _FILES or _MODULE.fullmatch(name):
                 with _hub(f"pull {name} of {repo}"):
                     hf_hub_download(repo, name, revision=found.sha, local_dir=aside, library_name="neuroevo")
         rmtree(aside / ".cache", ignore_errors=True)  # huggingface_hub's metadata
         with Database(aside / DATABASE):
-            pass  # it is a run's
+            pass  # check that it is a run's database
         forget(path / DATABASE)
     return path
 
 
 def _copy(run: Run, folder: Path) -> Run:
-    """Copy a run as it is at one moment to an empty folder; return the copy.
+    """Copy a consistent snapshot of a run to an empty folder; return the copy.
 
     Raises:
         DiskError: The disk is full or broken.
@@ -161,14 +161,14 @@ def _copy(run: Run, folder: Path) -> Run:
             target = folder / source.relative_to(run.path)
             target.parent.mkdir(parents=True, exist_ok=True)
             copyfile(source, target)
-    copy = Run(folder, trust=True, like=run.config)  # whoever opened the run has trusted it
+    copy = Run(folder, trust=True, like=run.config)  # trust was checked when the run was opened
     (folder / CONFIG).write_text(copy.config.toml(), encoding="utf-8")
     CsvFile(folder, lambda: copy.rows(fitness=False))
     return copy
 
 
 def _render(run: Run) -> str | None:
-    """Add a video, or for a run on Brax a page, to a run's folder; return why that failed, or None."""
+    """Render a video, or for a run on Brax a page, into a run's folder; return the reason of a failure, or None."""
     try:
         run.render(run.path / (_PAGE if run.config.environment.accelerated else _VIDEO))
     except (UserError, NativeError) as error:
@@ -177,7 +177,7 @@ def _render(run: Run) -> str | None:
 
 
 def model_card(run: Run, repo: str) -> str:
-    """Return the model card of a run: metadata of the Hub, then what was trained and how to play it.
+    """Return the model card of a run: metadata for the Hub, then a description of the run and the commands to use it.
 
     Args:
         run: The run.
@@ -223,7 +223,7 @@ def model_card(run: Run, repo: str) -> str:
 
 @contextmanager
 def _hub(what: str) -> Iterator[None]:
-    """In the block, raise failures of the Hub and its library as UserError, and those of the disk as DiskError."""
+    """Raise failures of the Hub and its library in the block as UserError, and those of the disk as DiskError."""
     import httpx2
 
     try:
@@ -235,7 +235,7 @@ def _hub(what: str) -> Iterator[None]:
             raise cannot_write("a download or upload", error) from error
         refused = getattr(getattr(error, "response", None), "status_code", None) == 401
         hint = (
-            "; expected the name of a repository, and a token if it is yours or private: hf auth login"
+            "; expected an existing repository, and a token for your own or a private one: hf auth login"
             if refused
             else ""
         )

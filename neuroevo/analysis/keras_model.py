@@ -1,4 +1,4 @@
-"""Networks as Keras models of built-in layers, which network_export.py describes."""
+"""Conversion of networks to Keras models of built-in layers; see network_export.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_keras(network: Exported) -> keras.Model:
     """Build the network as a Keras model of built-in layers; imports TensorFlow.
 
     Raises:
-        UserError: The network has a graph layer, or vbn layers whose statistics are not known.
+        UserError: The network has a graph layer, or vbn layers whose statistics are unknown.
     """
     from neuroevo.rollout.tensorflow_import import load_tensorflow
 
@@ -36,8 +36,8 @@ def to_keras(network: Exported) -> keras.Model:
         x = keras.layers.Rescaling(1 / 255, name="rescaling")(x)
     if network.normalizer is not None:
         x = _normalized(x, network.normalizer)
-    states: dict[str, Any] = {}  # inputs of a recurrent network beside its observation
-    after: dict[str, Any] = {}  # what becomes of them
+    states: dict[str, Any] = {}  # state inputs of a recurrent network
+    after: dict[str, Any] = {}  # the corresponding state outputs
     for layer in parts.layers:
         if layer.kind in ("dense", "lstm") and len(x.shape) > 2:
             x = keras.layers.Flatten(name=f"flatten_{layer.name}")(x)
@@ -60,13 +60,13 @@ def to_keras(network: Exported) -> keras.Model:
         x = keras.layers.Flatten(name="flatten_outputs")(x)
     if states:
         inputs, x = {"observation": inputs, **states}, {"outputs": x, **after}
-    return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # TensorFlow takes no other
+    return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # for TensorFlow
 
 
 def _normalized(x: keras.KerasTensor, normalizer: Normalizer) -> keras.KerasTensor:
     """Add layers that compute (x - mean) / std, clipped to [-CLIP, CLIP], in float64.
 
-    Keras's own Normalization keeps mean and variance in float32. The clipping is a hard tanh between two scalings.
+    Keras's Normalization stores mean and variance in float32. The clipping is a hard tanh between two scalings.
     """
     import keras
 
@@ -94,7 +94,7 @@ def _keras_layer(layer: Layer, shape: tuple[int | None, ...]) -> keras.Layer:
     if layer.kernel is not None:
         return keras.layers.Dense(layer.kernel.shape[1], use_bias=use_bias, name=name)
     if layer.kind == "bias":  # Keras has no layer that only adds a bias; this one first multiplies by ones
-        # Axes are spelled out: for "..." Keras 3.15 reports a shape with its sides reversed.
+        # Axes are spelled out because Keras 3.15 reports a reversed shape for "...".
         axes = string.ascii_letters[: len(shape)]
         equation, last = f"{axes},{axes[-1]}->{axes}", axes[-1]
         return keras.layers.EinsumDense(equation, shape[1:], bias_axes=last, kernel_initializer="ones", name=name)
@@ -131,7 +131,7 @@ def _recurrent(
 
 
 def _gelu(name: str, x: keras.KerasTensor) -> keras.KerasTensor:
-    """Add gelu in its form with tanh, for which Keras has no layer: x * sigmoid(1.5958 x + 0.0714 x^3)."""
+    """Add the tanh approximation of gelu, for which Keras has no layer: x * sigmoid(1.5958 x + 0.0714 x^3)."""
     import keras
 
     cube = keras.layers.Multiply(name=f"{name}_cube")([x, x, x])

@@ -4,30 +4,30 @@ keras        one .keras file of built-in layers only, for keras.models.load_mode
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
 onnx         one .onnx file, for onnxruntime and other programs that read ONNX
 npz          arrays for numpy.load:
-             - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; an lstm layer has `lstm_1.recurrent_kernel`
-               too, with the gates i, f, g and o side by side; a vbn layer, which computes (x - mean) * factor, has
-               `vbn_1.mean` and `vbn_1.factor`; a graph layer (NEAT), which only this format takes, has `graph_1.edges`,
-               int64 [E, 2], the numbers of the nodes that each edge starts and ends at
-             - as text: `network` (the layer list, see custom_ops/networks/network.h), `dtype`, `genome` (JSON), `env`
-             - for a run in int8 also the weights that it played with: `conv_1.kernel_int8` and `conv_1.exponent`
-               (k of custom_ops/networks/int8)
+             - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; an lstm layer also has
+               `lstm_1.recurrent_kernel`, with the gates i, f, g and o concatenated; a vbn layer, which computes
+               (x - mean) * factor, has `vbn_1.mean` and `vbn_1.factor`; a graph layer (NEAT), which only this format
+               supports, has `graph_1.edges`, int64 [E, 2], the source and target node of each edge
+             - strings: `network` (the layer list, see custom_ops/networks/network.h), `dtype`, `genome` (JSON), `env`
+             - for a run in int8 also the integer weights: `conv_1.kernel_int8` and `conv_1.exponent` (k of
+               custom_ops/networks/int8)
              - for normalized observations: `normalizer.mean` and `normalizer.std`
-             - for actions that are vectors: `action_low`, `action_high` and `action_bins` (B, or 0)
+             - for continuous actions: `action_low`, `action_high` and `action_bins` (B, or 0)
 
 A network that played in int8 is exported with the float32 weights from which the integers were rounded: its outputs are
-close to those of the run, and in a few steps of a hundred it chooses another action. The arrays of an npz file are
-enough to play exactly as the run did.
+close to those of the run, and it chooses a different action in a few percent of the steps. The arrays of an npz file
+suffice to reproduce the run's actions exactly.
 
-The input is a batch of observations as the environment makes them (uint8 [K, 84, 84, 4] for Atari, float64 [K, n] for
-MuJoCo), which the network normalizes itself. The output is float32 [K, A], and the action is the index of the largest
-output. Where an action is a vector of A numbers, each is low + (clip(output, -1, 1) + 1) / 2 * (high - low) between its
-bounds, or the output itself where its bounds are not finite. With B bins per number the output is [K, A * B]; if b is
-the index of the largest of a number's B outputs, the number is low + b * (high - low) / (B - 1).
+The input is a batch of unprocessed observations (uint8 [K, 84, 84, 4] for Atari, float64 [K, n] for MuJoCo); the
+exported network includes their normalization. The output is float32 [K, A], and the action is the index of the largest
+output. If actions are vectors of A numbers, each number is low + (clip(output, -1, 1) + 1) / 2 * (high - low), or the
+output itself if its bounds are not finite. With B bins per number the output is [K, A * B]; if b is the index of the
+largest of a number's B outputs, the number is low + b * (high - low) / (B - 1).
 
-A recurrent network, with lstm layers, also has inputs `lstm_1_h` and `lstm_1_c`, float32 [K, units], and outputs of the
-same names, for each of these layers: what it remembers, zeros when an episode begins, then what the last step returned.
-A Keras model takes and returns them by name, {"observation": ..., "lstm_1_h": ..., ...} and {"outputs": ..., ...}. The
-outputs of an ONNX model, whose names are unique, are `lstm_1_h_next` and `lstm_1_c_next`.
+A recurrent network also has, for each lstm layer, inputs `lstm_1_h` and `lstm_1_c`, float32 [K, units], and outputs of
+the same names: the state, which is zeros at the start of an episode and then the output of the previous step. A Keras
+model takes and returns dictionaries, {"observation": ..., "lstm_1_h": ..., ...} and {"outputs": ..., ...}. An ONNX
+model, whose tensor names must be unique, calls these outputs `lstm_1_h_next` and `lstm_1_c_next`.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ from neuroevo.system.files import written_aside
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:
-    """Return the network as named arrays, which the module's docstring lists; texts are arrays of no dimensions.
+    """Return the network as the named arrays listed in the module's docstring; strings are 0-dimensional arrays.
 
     Raises:
-        UserError: The network has vbn layers whose statistics are not known.
+        UserError: The network has vbn layers whose statistics are unknown.
     """
     arrays = {
         f"{layer.name}.{what}": array
@@ -96,18 +96,18 @@ def _save_onnx(network: Exported, path: Path) -> None:
 
 
 def _save_npz(network: Exported, path: Path) -> None:
-    arrays: dict[str, Any] = to_arrays(network)  # Any, since NumPy's types have a flag among the keyword arguments
+    arrays: dict[str, Any] = to_arrays(network)  # Any, since NumPy types the keyword arguments together with a flag
     np.savez(path, **arrays)
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format to export to.
+    """Export format.
 
     Attributes:
-        suffix: The end of the file's name; "" for a folder.
-        mark: A file by which a folder of this format is recognized; None if the format is one file.
-        save: Writes a network to a path where nothing is yet.
+        suffix: Suffix of the file name; "" for a folder.
+        mark: A file that identifies a folder of this format; None if the format is a single file.
+        save: Function that writes a network to a path that does not exist yet.
     """
 
     suffix: str
@@ -124,10 +124,10 @@ FORMATS = {
 
 
 def format_of(path: Path) -> str:
-    """Return the name of the format that the ending of a path stands for.
+    """Return the name of the format with the suffix of a path.
 
     Raises:
-        UserError: No format has files of that ending.
+        UserError: No format has this suffix.
     """
     for name, each in FORMATS.items():
         if path.suffix == each.suffix:
@@ -141,13 +141,13 @@ def write(network: Exported, path: Path, form: str, *, force: bool) -> None:
 
     Args:
         network: The network.
-        path: Where to.
+        path: The file or folder to write.
         form: The name of the format.
-        force: Whether to replace what is there.
+        force: Replace an existing file or folder.
 
     Raises:
-        UserError: The format is unknown, the path has another ending, it exists and `force` is False, or the network
-            has vbn layers whose statistics are not known.
+        UserError: The format is unknown, the path has a different suffix, it exists and `force` is False, or the
+            network has vbn layers whose statistics are unknown.
     """
     if form not in FORMATS:
         raise UserError(f"format is '{form}', expected one of {', '.join(FORMATS)}")

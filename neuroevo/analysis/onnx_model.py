@@ -1,4 +1,4 @@
-"""Networks as ONNX models, which network_export.py describes."""
+"""Conversion of networks to ONNX models; see network_export.py."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from neuroevo.core.genome import to_json
 from neuroevo.core.observation_statistics import CLIP
 from neuroevo.networks.layers import Layer
 
-_OPSET, _IR = 20, 9  # of ONNX 1.15, the first with Gelu
-_EPSILON = 1e-3  # of layer_norm
-_TRANSPOSED = (0, 3, 1, 2)  # from [K, height, width, channels], which is what networks here have, to what ONNX has
+_OPSET, _IR = 20, 9  # ONNX 1.15, the first version with Gelu
+_EPSILON = 1e-3  # for layer_norm
+_TRANSPOSED = (0, 3, 1, 2)  # from [K, height, width, channels] to ONNX's [K, channels, height, width]
 
 
 def to_onnx(network: Exported) -> onnx.ModelProto:
@@ -27,10 +27,10 @@ def to_onnx(network: Exported) -> onnx.ModelProto:
         network: The network.
 
     Returns:
-        The model, whose doc_string says how to act by its outputs.
+        The model; its doc_string describes how to turn its outputs into actions.
 
     Raises:
-        UserError: The network has a graph layer, or vbn layers whose statistics are not known.
+        UserError: The network has a graph layer, or vbn layers whose statistics are unknown.
     """
     parts = network.layers
     if any(layer.kind == "graph" for layer in parts.layers):
@@ -51,7 +51,7 @@ def to_onnx(network: Exported) -> onnx.ModelProto:
 
 
 class _Graph:
-    """Nodes and weights, added one by one. Tensors are known by their names."""
+    """Builder of an ONNX graph. Tensors are referenced by name."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -60,13 +60,13 @@ class _Graph:
         self._outputs: list[onnx.ValueInfoProto] = []
 
     def add(self, kind: str, *inputs: str | np.ndarray | np.generic, outputs: int = 1, **attributes: Any) -> Any:
-        """Add an operator; return the name of its output, or a list of names where there are several.
+        """Add an operator; return the name of its output, or a list of names if it has several.
 
         Args:
             kind: The operator.
             *inputs: Names of tensors, or arrays of weights.
-            outputs: The number of its outputs.
-            **attributes: Its attributes.
+            outputs: Number of outputs of the operator.
+            **attributes: Attributes of the operator.
         """
         number = len(self._nodes)
         names = [f"{kind.lower()}_{number}{f'_{each}' if outputs > 1 else ''}" for each in range(outputs)]
@@ -89,7 +89,7 @@ class _Graph:
         self._outputs.append(_info(name, np.dtype(np.float32), (size,)))
 
     def model(self, network: Exported) -> onnx.ModelProto:
-        """Return the model of all that was added, checked."""
+        """Build the model from the added nodes and check it."""
         outputs = sorted(self._outputs, key=lambda output: output.name != "outputs")  # before the states
         graph = helper.make_graph(self._nodes, network.name, self._inputs, outputs, self._weights)
         opset = helper.make_opsetid("", _OPSET)
@@ -111,7 +111,7 @@ def _info(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> onnx.ValueInfoP
 
 
 def _add_windows(graph: _Graph, layer: Layer, x: str) -> str:
-    """Add a conv layer or a pool, between transpositions."""
+    """Add a convolution or pooling layer between transpositions."""
     weights: list[np.ndarray] = []
     attributes: dict[str, Any] = {"strides": [layer.stride] * 2}
     if layer.kernel is not None:
@@ -120,7 +120,7 @@ def _add_windows(graph: _Graph, layer: Layer, x: str) -> str:
             weights.append(layer.bias)
     else:
         attributes["kernel_shape"] = layer.window
-    if layer.padding == "same":  # not auto_pad, by which ONNX Runtime refuses windows narrower than the stride
+    if layer.padding == "same":  # explicit pads, since ONNX Runtime's auto_pad rejects windows narrower than the stride
         window = layer.window if layer.kernel is None else layer.kernel.shape[:2]
         starts = [(side - 1) // layer.stride * layer.stride for side in layer.shape[:2]]  # of the last windows
         sides = zip(layer.shape, starts, window, strict=False)

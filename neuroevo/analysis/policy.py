@@ -15,21 +15,21 @@ from neuroevo.runs.reader import Elite
 
 
 class Policy:
-    """An elite that acts: `policy(observation)` returns the action that it took in the run.
+    """Policy of an elite: `policy(observation)` returns the action that the elite would take in the run.
 
-    Observations are normalized, recurrent networks remember, and outputs are scaled to the bounds of actions, bit for
-    bit as in the run, in its own dtype. Where JAX evaluated the networks, for a simulator on the accelerator, outputs
-    differ from the run's by rounding.
+    The policy normalizes observations, keeps the state of recurrent networks, and scales outputs to the bounds of
+    actions. Actions are bit-identical to the run's, in the run's dtype. If JAX evaluated the networks, for a simulator
+    on the accelerator, outputs differ from the run's by rounding.
 
     Args:
         config: The run's configuration.
-        elite: The genome, and the normalizer of its observations if it has one.
-        reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
+        elite: The genome, and the normalizer of its observations, if any.
+        reference_batch: The run's observations [B, ...] from which vbn layers compute their statistics; None if the
             network has no such layers.
 
     Attributes:
         observation_shape: Shape of an observation.
-        observation_dtype: Dtype of an observation as the environment makes it.
+        observation_dtype: Dtype of the environment's observations.
         discrete: Whether an action is an index rather than a vector.
     """
 
@@ -52,21 +52,21 @@ class Policy:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what a recurrent network remembers, as at the start of an episode."""
+        """Clear the state of a recurrent network, as at the start of an episode."""
         self._population.clear_states([0])
 
     def __call__(self, observation: np.ndarray) -> np.ndarray | np.int32:
         """Choose an action.
 
         Args:
-            observation: One observation [*observation_shape], or, unless the network is recurrent, K of them
+            observation: An observation [*observation_shape] or, unless the network is recurrent, K observations
                 [K, *observation_shape].
 
         Returns:
-            An index, int32, or a vector of numbers, float32 [A]; with a leading axis [K] for K observations.
+            An index, int32, or a vector, float32 [A]; with a leading axis [K] for K observations.
 
         Raises:
-            ValueError: The observation has another shape or dtype.
+            ValueError: The shape or dtype of the observation is invalid.
         """
         seen = np.asarray(observation)
         one = seen.shape == self.observation_shape
@@ -74,7 +74,7 @@ class Policy:
             raise ValueError(f"observation has shape {list(seen.shape)}, expected {list(self.observation_shape)}")
         population, rows = self._population, np.repeat(self._rows, 1 if one else len(seen))
         if not one and population.recurrent:
-            raise ValueError(f"observation has shape {list(seen.shape)}, expected a single one of a recurrent network")
+            raise ValueError(f"observation has shape {list(seen.shape)}, expected one observation if recurrent")
         seen = seen[None] if one else seen
         if (self.observation_dtype == np.uint8) != (seen.dtype == np.uint8):
             raise ValueError(f"observation has dtype {seen.dtype}, expected {self.observation_dtype}")
@@ -86,7 +86,7 @@ class Policy:
 
 
 def _in_bounds(network: Exported, outputs: np.ndarray) -> np.ndarray:
-    """Return actions, float32 [K, A] in [-1, 1], of outputs [K, A], or [K, A * B] with B bins."""
+    """Convert outputs [K, A], or [K, A * B] with B bins, to actions, float32 [K, A] in [-1, 1]."""
     if not network.action_bins:
         return np.clip(outputs, -1, 1)
     best = outputs.reshape(len(outputs), -1, network.action_bins).argmax(-1)

@@ -1,4 +1,4 @@
-"""The members of a finished generation, as run.db has them, or asked again from the state before it."""
+"""GenerationMembers of a finished generation, read from run.db or regenerated from the state before the generation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from neuroevo.training.state import TrainState
 
 
 @dataclass(frozen=True, repr=False)
-class Members:
+class GenerationMembers:
     """The N members of a generation.
 
     Attributes:
-        generation: Its number, from 0.
-        genomes: Of the members, [N].
-        fitness: Of the members, float64 [N].
-        behaviors: Of the members, floats [N, B], NaN where all episodes of a member failed; None if not asked for.
+        generation: Index of the generation, from 0.
+        genomes: Genome of each member, [N].
+        fitness: Fitness of each member, float64 [N].
+        behaviors: Behavior of each member, floats [N, B], NaN if all its episodes failed; None if not requested.
     """
 
     generation: int
@@ -37,35 +37,35 @@ class Members:
 
     @property
     def parents(self) -> list[Genome | None]:
-        """Whose offspring each member is, [N]: the genome without its last mutation; None for one without mutations."""
+        """Parent of each member, [N]: its genome without the last mutation; None for a genome without mutations."""
         return [each.parent for each in self.genomes]
 
     @property
     def ranking(self) -> np.ndarray:
-        """The members' indices, the best first, int64 [N]; equals stay in their order."""
+        """Indices of the members by descending fitness, int64 [N]; ties keep their order."""
         return np.argsort(-self.fitness, kind="stable")
 
     def __repr__(self) -> str:
         fitness = f"fitness mean {self.fitness.mean():,.1f} max {self.fitness.max():,.1f}" if len(self.fitness) else ""
-        return f"Members(generation {self.generation}, {len(self.genomes)} members, {fitness})"
+        return f"GenerationMembers(generation {self.generation}, {len(self.genomes)} members, {fitness})"
 
 
-def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> Members:
+def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> GenerationMembers:
     """Read a generation's members and their fitness.
 
     Args:
         reader: The run.
-        generation: Which, counted from 0; None: the last finished one.
-        behaviors: Whether behaviors are wanted: a Behavior says which, True those of the algorithm, or where episodes
-            ended if it records none. If they are not kept, the members play their episodes again, with the seeds that
-            they had.
+        generation: Index of the generation, from 0; None for the last finished generation.
+        behaviors: Behaviors to return: a Behavior selects their type; True selects the algorithm's or, if the algorithm
+            records none, the final behavior of each episode. Behaviors that are not stored are recomputed by replaying
+            the members' episodes with their original seeds.
 
     Returns:
-        The members in the order in which the algorithm asked for them.
+        The members in the order returned by the algorithm's ask().
 
     Raises:
-        UserError: There is no such generation, what is wanted is not kept and the state before it is gone, the
-            environment has no behaviors, or the episodes end otherwise here than in the run.
+        UserError: The generation does not exist, the requested data is not stored and the state before the generation
+            is deleted, the environment has no behaviors, or the replayed episodes differ from those of the run.
     """
     generation = reader.elite()[0] if generation is None else reader.finished(generation)
     recorded = reader.config.recorded_behavior
@@ -78,19 +78,19 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
         known = ", ".join(str(each) for each in there if each <= reader.finished()) or "none"
         what = "members" if kept is None else "members' episodes"
         raise UserError(
-            f"the {what} of generation {generation} are not known any more, since the state before it is gone; "
-            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+            f"the {what} of generation {generation} are no longer available, since the state before it is deleted; "
+            f"expected one of these generations: {known} (see keep_last and keep_every of [checkpoints])"
         )
     state = reader.state(generation)
     genomes = reader.config.algorithm.ask(state.algorithm, weights_of(reader.config, reader.reference_batch()))
-    population = Members(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
+    population = GenerationMembers(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
     if wanted is None:
         return population
     return replace(population, behaviors=_behaviors(reader, population, state, wanted))
 
 
-def _kept(reader: RunReader, generation: int, behaviors: bool) -> Members | None:
-    """Return what run.db has of a generation; None if it has nothing, or centers whose weights are not stored."""
+def _kept(reader: RunReader, generation: int, behaviors: bool) -> GenerationMembers | None:
+    """Read a generation from run.db; None if it is not stored, or has centers whose weights are not stored."""
     found = MembersReader(reader.path)
     members = found.find(generation, behaviors)
     if members is None:
@@ -103,10 +103,10 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Members | None
             )
         except UserError:
             return None
-    return Members(generation, genomes, members.fitness, members.played_behaviors)
+    return GenerationMembers(generation, genomes, members.fitness, members.played_behaviors)
 
 
-def _behaviors(reader: RunReader, population: Members, state: TrainState, behavior: Behavior) -> np.ndarray:
+def _behaviors(reader: RunReader, population: GenerationMembers, state: TrainState, behavior: Behavior) -> np.ndarray:
     """Return the members' behaviors [N, B] in the run's episodes. UserError: the episodes differ on this machine."""
     config, generation = reader.config, population.generation
     if config.environment.accelerated:
@@ -120,9 +120,9 @@ def _behaviors(reader: RunReader, population: Members, state: TrainState, behavi
     if not np.array_equal(played.fitness, population.fitness):
         member = int(np.flatnonzero(played.fitness != population.fitness)[0])
         raise UserError(
-            f"member {member} of generation {generation} has fitness {played.fitness[member]:,.10g} when it plays its "
-            f"episodes again here, expected {population.fitness[member]:,.10g} as in the run: its behavior then is not "
-            "known (another kind of device or another version of a simulator plays otherwise)"
+            f"member {member} of generation {generation} has fitness {played.fitness[member]:,.10g} when its episodes "
+            f"are replayed here, expected {population.fitness[member]:,.10g} as in the run; its behavior cannot be "
+            "recovered (a different type of device or version of a simulator can change episodes)"
         )
     assert played.behaviors is not None  # since the evaluator records them
     return played.behaviors

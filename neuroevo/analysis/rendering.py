@@ -1,4 +1,4 @@
-"""Videos of a run's networks at play: the elite alone, or beside the next best of its generation."""
+"""Videos of a run's elite, alone or side by side with other members of its generation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from neuroevo.runs.reader import RunReader
 
 @dataclass(frozen=True)
 class Agent:
-    """Who plays.
+    """Network that plays in a video.
 
     Attributes:
-        name: What the video calls it.
-        genome: Its network's.
-        normalizer: What it sees observations through; None: as they are.
+        name: Name in the caption.
+        genome: Genome of the network.
+        normalizer: Normalizer of its observations; None if they are not normalized.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Agent:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What was written.
+    """Summary of a rendered video.
 
     Attributes:
-        outcomes: Of the M players, for each of the episodes.
-        frames: How many the video has.
+        outcomes: Outcomes of the M agents, one entry per episode.
+        frames: Number of frames.
         fps: Frames per second.
-        size: Width and height of the picture, in pixels.
+        size: Width and height of a frame, in pixels.
     """
 
     outcomes: list[Outcomes]
@@ -55,20 +55,23 @@ class Rendered:
 
 
 def choose_agents(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Agent]]:
-    """Return a finished generation, its elite, and its other members with the highest fitness.
+    """Select the elite of a finished generation and the other members with the highest fitness.
 
     Args:
         reader: The run.
-        generation: Which, counted from 0; None: the last one.
-        members: How many players, the elite included.
+        generation: Index of the generation, from 0; None for the last finished generation.
+        members: Number of agents, including the elite.
+
+    Returns:
+        The index of the generation and its agents, the elite first.
 
     Raises:
-        UserError: There is no such generation, it has fewer members, or the state that they follow from is gone.
+        UserError: The generation does not exist or has fewer members, or its members are no longer available.
     """
     generation, elite = reader.elite(generation)
-    players = [Agent("elite", elite.genome, elite.normalizer)]
+    agents = [Agent("elite", elite.genome, elite.normalizer)]
     if members == 1:
-        return generation, players
+        return generation, agents
     population = read_population(reader, generation)
     others = [
         Agent(f"#{rank}", population.genomes[index], elite.normalizer)
@@ -77,12 +80,12 @@ def choose_agents(reader: RunReader, generation: int | None = None, members: int
     ]
     if members - 1 > len(others):
         raise UserError(f"members is {members}, expected at most {len(others) + 1} in generation {generation}")
-    return generation, players + others[: members - 1]
+    return generation, agents + others[: members - 1]
 
 
 def render(
     config: Config,
-    players: Sequence[Agent],
+    agents: Sequence[Agent],
     seeds: Sequence[int],
     path: Path,
     *,
@@ -94,38 +97,40 @@ def render(
     on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
     watch: Callable[[EnvPool, ReplayStep], None] = lambda pool, moment: None,
 ) -> Rendered:
-    """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
+    """Play an episode per seed with all agents in parallel, and write the episodes consecutively into a video.
 
-    An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed. A
-    robot's steps are finer: as many are left out as make at most 60 frames a second, unless `fps` is given.
+    An episode has a frame for its initial state and for each step until the last agent is done; agents that are done
+    earlier stay visible, dimmed. Robots have shorter steps: unless `fps` is given, steps are skipped so that the video
+    has at most 60 frames per second.
 
     Args:
         config: The run's configuration.
-        players: Who plays, M of them. All see through the first one's normalizer, as all of a generation do.
-        seeds: One for each episode.
-        path: The video's file, whose ending says its format.
-        max_episode_steps: Where episodes are cut off, in steps; 0 for the environment's own limit.
-        scale: How many pixels a side a screen's pixel becomes; a picture of a robot is 240 times this wide and high.
-        fps: Frames per second; None: real time, as the console or the environment has it.
-        captions: Whether names and returns stand above the screens.
-        reference_batch: The run's, [B, ...], if its networks need one.
-        on_progress: Told how many episodes are over, and the steps of the one that is played.
-        watch: Shown every moment and the environments as they are then, slot m being player m's.
+        agents: The M agents. All use the normalizer of the first, which is the same for all members of a generation.
+        seeds: Seed of each episode.
+        path: The video file; its suffix selects the format.
+        max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+        scale: Width and height in the video of each pixel of a screen; a robot's picture is 240 * scale pixels wide and
+            high.
+        fps: Frames per second; None for the real-time rate of the console or environment.
+        captions: Whether to write names and returns above the screens.
+        reference_batch: The run's reference batch, [B, ...], if its networks need one.
+        on_progress: Called with the number of finished episodes and the steps of the current episode.
+        watch: Called with the environments and the state after the reset and every step; slot m belongs to agent m.
 
     Raises:
-        UserError: The environment has nothing to show, or there is no graphics library that draws robots.
+        UserError: The environment cannot be rendered, or no graphics library can draw its robot.
     """
-    replay = _replay(config, players, reference_batch)
+    replay = _replay(config, agents, reference_batch)
     outcomes: list[Outcomes] = []
     frames = 0
     with _view(config, replay.pool, scale, every_step=fps is not None) as view:
         fps = view.steps_per_s / view.stride if fps is None else fps
-        pictures = np.zeros((len(players), *view.shape), np.uint8)
-        grid = Tiles(len(players), view.shape[0], view.shape[1], view.scale, captions)
+        pictures = np.zeros((len(agents), *view.shape), np.uint8)
+        grid = Tiles(len(agents), view.shape[0], view.shape[1], view.scale, captions)
         height, width, _ = grid.shape
         with VideoWriter(path, height, width, fps) as video:
             for seed in seeds:
-                stale = np.zeros(len(players), bool)  # who moved since its picture
+                stale = np.zeros(len(agents), bool)  # agents that moved since their last picture
                 for number, moment in enumerate(replay.play(seed, max_episode_steps)):
                     watch(replay.pool, moment)
                     stale[moment.moved] = True
@@ -133,40 +138,40 @@ def render(
                         continue
                     pictures[stale] = view.pictures(np.flatnonzero(stale))
                     stale[:] = False
-                    bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
-                    video.write(grid.picture(pictures, _captions(players, moment), bright))
+                    bright = moment.playing | ~moment.playing.any()  # the last frame is not dimmed
+                    video.write(grid.picture(pictures, _captions(agents, moment), bright))
                     frames += 1
                     on_progress(len(outcomes), int(moment.steps.max()))
-                failures = {slot: failure for slot in range(len(players)) if (failure := replay.pool.failure(slot))}
+                failures = {slot: failure for slot in range(len(agents)) if (failure := replay.pool.failure(slot))}
                 outcomes.append(Outcomes(moment.returns, moment.steps, failures))
     return Rendered(outcomes, frames, fps, (width, height))
 
 
 def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
-    """Return the views. UserError: the environment has no screens, or no graphics library draws them."""
+    """Make the view of the environments. UserError: they have no screens, or no graphics library can draw them."""
     if pool.render_shape:
         return Screens(pool, scale, config.environment.frames_per_s)
     model = config.environment.robot_model
     if model is None:
-        raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
+        raise UserError(f"env.name: {config.env.name} has no screens to render")
     return Robots(pool, model, scale, every_step)
 
 
-def _replay(config: Config, players: Sequence[Agent], reference_batch: np.ndarray | None) -> Replay:
-    """Make the players' environment with screens. UserError: it cannot be made with screens."""
+def _replay(config: Config, agents: Sequence[Agent], reference_batch: np.ndarray | None) -> Replay:
+    """Make the agents' replay with screens. UserError: the environment does not support screens."""
     rendered = config.environment.rendered()
-    genomes = [player.genome for player in players]
+    genomes = [agent.genome for agent in agents]
     try:
-        return Replay(replace(config, env=Env.of(rendered)), genomes, players[0].normalizer, reference_batch)
+        return Replay(replace(config, env=Env.of(rendered)), genomes, agents[0].normalizer, reference_batch)
     except NativeError as error:
         if rendered is config.environment:
             raise
         why = str(error).splitlines()[0]
-        raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error
+        raise UserError(f"env.name: {config.env.name} cannot be rendered: {why}") from error
 
 
-def _captions(players: Sequence[Agent], moment: ReplayStep) -> list[str]:
+def _captions(agents: Sequence[Agent], moment: ReplayStep) -> list[str]:
     return [
-        f"{player.name}: {value:g}{'' if playing else ' (over)'}"
-        for player, value, playing in zip(players, moment.returns, moment.playing, strict=True)
+        f"{agent.name}: {value:g}{'' if playing else ' (over)'}"
+        for agent, value, playing in zip(agents, moment.returns, moment.playing, strict=True)
     ]

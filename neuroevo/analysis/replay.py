@@ -1,4 +1,4 @@
-"""A run's networks at play, step by step, through the native core without TensorFlow."""
+"""Stepwise replay of a run's networks by the native core, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from neuroevo.rollout.row_cache import needed_rows
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """The M slots after a reset or step.
+    """State of the M slots after a reset or step.
 
     Attributes:
-        moved: The slots that took part, int64 [K], in order.
-        playing: Which slots play on, bool [M].
-        returns: The returns so far, float64 [M].
-        steps: The steps so far, int64 [M].
-        actions: What those that took part did, int32 [K] or float32 [K, A]; None after the reset.
+        moved: Slots that were reset or stepped, int64 [K], ascending.
+        playing: Whether the episode of each slot continues, bool [M].
+        returns: Return of each slot so far, float64 [M].
+        steps: Steps of each slot so far, int64 [M].
+        actions: Actions of the stepped slots, int32 [K] or float32 [K, A]; None after the reset.
     """
 
     moved: np.ndarray
@@ -38,25 +38,25 @@ class ReplayStep:
 
 
 class Replay:
-    """M genomes in the environment and with the network of a configuration: genome m has slot m and a row.
+    """Replay of M genomes in the environment of a configuration; genome m plays in slot m.
 
     Args:
-        config: What is played, and by which network.
-        genomes: Who plays, M of them.
-        normalizer: What all of them see observations through; None: as they are.
-        reference_batch: What vbn layers take statistics of, [B, ...].
+        config: The configuration with the environment and the network.
+        genomes: The M genomes.
+        normalizer: Normalizer of the observations of all genomes; None if they are not normalized.
+        reference_batch: Observations from which vbn layers compute their statistics, [B, ...].
 
     Attributes:
         pool: The native environments, M slots.
-        population: The native networks: a row for each genome, and for the parents of those whose weights are not
+        population: The native networks: a row for each genome, and for the parents of genomes whose weights are not
             materialized.
         rows: The row of each genome, int64 [M].
         network: The first genome's list of layers in text form.
-        weights: What makes the weights of genomes.
+        weights: Converter of genomes to weights.
 
     Raises:
-        UserError: The environment lacks something that it needs.
-        NativeError: It cannot be made with its options.
+        UserError: A requirement of the environment is missing.
+        NativeError: The environment rejects its options.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Replay:
         return self.population.read(self.rows)
 
     def _rows_of(self, genomes: Sequence[Genome], held: Sequence[Genome]) -> np.ndarray:
-        """Return the row of each genome, int64 [M]: a held one, or one after these that becomes a member."""
+        """Return the row of each genome, int64 [M]: a row of `held`, or a perturbed row after these."""
         rows = []
         for slot, genome in enumerate(genomes):
             if genome.kind.materialized or genome.mutation is None or genome.parent is None:
@@ -110,8 +110,8 @@ class Replay:
         """Play one episode of all genomes in parallel, each from the same seed.
 
         Args:
-            seed: Of the episode.
-            max_episode_steps: Where it is cut off, in steps; 0 for the environment's own limit.
+            seed: Seed of the episode.
+            max_episode_steps: Steps after which the episode is cut off; 0 means the environment's own limit.
 
         Yields:
             A ReplayStep after the reset and after every step.

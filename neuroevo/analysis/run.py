@@ -1,4 +1,4 @@
-"""What the commands do, as calls: train a run, and look at it."""
+"""Python interface to the commands: train a run and analyze its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate_run
-from neuroevo.analysis.population import Members, read_population
+from neuroevo.analysis.population import GenerationMembers, read_population
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.behavior import Behavior
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Run(RunReader):
-    """A run in a folder, which another process may be training meanwhile; nothing is written into the folder.
+    """Read-only view of a run's folder, which another process may be training.
 
     Attributes:
         path: The folder.
@@ -45,8 +45,8 @@ class Run(RunReader):
         >>> run.metrics["test_mean"].max(), run.evaluate(episodes=100).summary.mean
         >>> run.render("elite.mp4")
 
-    A run that somebody else has made may name modules and models of theirs: `open_run(path, trust=True)` runs these,
-    and without it NotTrustedError says what they are. See docs/security.md.
+    A run that you did not create may reference external modules and models: `open_run(path, trust=True)` allows them,
+    and otherwise NotTrustedError lists them. See docs/security.md.
     """
 
     @property
@@ -59,7 +59,7 @@ class Run(RunReader):
         try:
             import pandas
         except ImportError:
-            raise UserError("metrics need the package pandas: pip install pandas (rows() does without)") from None
+            raise UserError("metrics require the package pandas: pip install pandas (or use rows())") from None
         rows = self.rows(fitness=False)
         return pandas.DataFrame(rows).set_index("generation") if rows else pandas.DataFrame()
 
@@ -70,7 +70,7 @@ class Run(RunReader):
         seed: int | None = None,
         max_episode_steps: int = 0,
     ) -> Evaluation:
-        """Replays the elite of one generation, as `neuroevo evaluate` does; see neuroevo.evaluate()."""
+        """Evaluate the elite of one generation, as `neuroevo evaluate` does; see neuroevo.evaluate()."""
         return evaluate_run(self, generation, episodes, seed, max_episode_steps)
 
     def render(
@@ -87,26 +87,26 @@ class Run(RunReader):
         captions: bool = True,
         on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
     ) -> Rendered | Page:
-        """Make a video of an elite at play, as `neuroevo render` does; of a run on Brax a page for a browser.
+        """Render a video of an elite, as `neuroevo render` does, or an HTML page for a run on Brax.
 
         Args:
-            path: The file to write, or to replace: FILE.mp4 or FILE.gif; of a run on Brax FILE.html.
-            generation: Whose elite; None: of the last finished one.
-            members: Number of players side by side: the elite, then the next best members.
+            path: The file to write or replace: FILE.mp4 or FILE.gif, or FILE.html for a run on Brax.
+            generation: The elite's generation; None for the last finished generation.
+            members: Number of agents side by side: the elite, then the next best members.
             episodes: Number of episodes, shown one after another.
             seed: Seed that the episodes' seeds are drawn from; None for the held-out seeds.
-            max_episode_steps: Where episodes are cut off, in steps; 0: where the environment says.
-            scale: How many pixels a side a screen's pixel becomes.
-            fps: Frames per second; None: real time.
-            captions: Whether names and returns stand above the screens.
-            on_progress: Told how many episodes are over, and the steps of the one that is played.
+            max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+            scale: Width and height in the video of each pixel of a screen.
+            fps: Frames per second; None for real time.
+            captions: Whether to write names and returns above the screens.
+            on_progress: Called with the number of finished episodes and the steps of the current episode.
 
         Returns:
-            What was written: returns, frames and size.
+            The outcomes, the number of frames and, for a video, its size.
 
         Raises:
-            UserError: There is no such generation, its members are not known any more, the file's name has another
-                ending, or the environment has no screens.
+            UserError: The generation does not exist, its members are no longer available, the suffix of the file is not
+                supported, or the environment has no screens.
         """
         from neuroevo.analysis.rendering import choose_agents, render
         from neuroevo.analysis.video.writer import check_format
@@ -118,7 +118,7 @@ class Run(RunReader):
 
             chosen = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}
             for name in (name for name, given in chosen.items() if given):
-                raise UserError(f"{name} is for videos; of a run on Brax a page with the elite alone is made")
+                raise UserError(f"{name} applies to videos only; runs on Brax are rendered as a page with the elite")
             check_name(out)
             _, elite = self.elite(generation)
             with written_aside(out, force=True) as aside:
@@ -126,11 +126,11 @@ class Run(RunReader):
                     self.config, elite, seeds, aside, max_episode_steps=max_episode_steps, on_progress=on_progress
                 )
         check_format(out)
-        _, players = choose_agents(self, generation, members)
+        _, agents = choose_agents(self, generation, members)
         with written_aside(out, force=True) as aside:
             return render(
                 self.config,
-                players,
+                agents,
                 seeds,
                 aside,
                 max_episode_steps=max_episode_steps,
@@ -148,10 +148,10 @@ class Run(RunReader):
             generation: The generation; None for the last finished one.
 
         Returns:
-            The policy: `policy(observation)` is an action; `policy.reset()` begins an episode.
+            The policy: `policy(observation)` returns an action; call `policy.reset()` at the start of an episode.
 
         Raises:
-            UserError: There is no such generation, or its weights are not stored.
+            UserError: The generation does not exist, or its weights are not stored.
 
         Example:
             >>> env = neuroevo.make_vec(run.config.env.name, 1)
@@ -170,7 +170,7 @@ class Run(RunReader):
             generation: The generation; None for the last finished one.
 
         Raises:
-            UserError: There is no such generation, or its weights are not stored.
+            UserError: The generation does not exist, or its weights are not stored.
         """
         return self._network(generation).theta
 
@@ -185,15 +185,15 @@ class Run(RunReader):
         Args:
             path: The file, or for savedmodel the folder, to write.
             generation: The generation; None for the last finished one.
-            format: The format; None for that of the path's ending: ".keras", ".onnx", ".npz", or none for
+            format: The format; None for the format of the path's suffix: ".keras", ".onnx", ".npz", or no suffix for
                 savedmodel.
 
         Returns:
-            The network that was written; `neuroevo.analysis.exported_network.how_to_act` says how to turn its outputs
-            into actions.
+            The exported network; `neuroevo.analysis.exported_network.how_to_act` describes how to turn its outputs into
+            actions.
 
         Raises:
-            UserError: There is no such generation, its weights are not stored, or the format does not fit the path.
+            UserError: The generation does not exist, its weights are not stored, or the format does not match the path.
         """
         from neuroevo.analysis.network_export import format_of, write
 
@@ -208,34 +208,35 @@ class Run(RunReader):
         return elite_network(self.config, elite, number, self.reference_batch())
 
     def plot(self, x: XAxis = "frames", column: str | None = None) -> Figure:
-        """Draws the run's curves: the population's best and mean fitness, and the elites' validation and test returns.
+        """Plot the population's best and mean fitness, and the elites' validation and test returns.
 
         Args:
             x: The axis: "frames", "steps" (decisions), "time" (wall time) or "generations".
             column: A column of metrics.csv to draw instead, such as "sigma".
 
         Returns:
-            A matplotlib figure, which a notebook shows; figure.savefig("curves.png") writes it.
+            A matplotlib figure, which notebooks display; figure.savefig("curves.png") saves it.
 
         Raises:
-            UserError: There is no such axis or column, or no finished generation.
+            UserError: The axis or column does not exist, or no generation is finished.
         """
         from neuroevo.analysis.run_plots import plot
 
         return plot([self], x, column)
 
-    def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> Members:
+    def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> GenerationMembers:
         """Return the members of a generation with their parents, fitness and, on request, behaviors.
 
         Args:
-            generation: Which; None: the last finished one.
-            behaviors: Whether to play the members' episodes again, with the seeds that they had, to record behaviors:
-                a neuroevo.core.behavior.Behavior says which, True those of a novelty search, or where episodes ended.
+            generation: Index of the generation; None for the last finished generation.
+            behaviors: Behaviors to return, recomputed by replaying the members' episodes if they are not stored: a
+                neuroevo.core.behavior.Behavior selects their type; True selects the algorithm's or, if it records none,
+                the final behavior of each episode.
 
         Raises:
-            UserError: There is no such generation; the state before it is gone (keep_last and keep_every
-                of [checkpoints] say how many stay); the environment has no behaviors; or the episodes end otherwise
-                here than in the run.
+            UserError: The generation does not exist; its members are not stored and the state before it is deleted (see
+                keep_last and keep_every of [checkpoints]); the environment has no behaviors; or the replayed episodes
+                differ from those of the run.
         """
         return read_population(self, generation, behaviors)
 
@@ -243,7 +244,7 @@ class Run(RunReader):
         return f"Run({str(self.path)!r}: {self._summary()})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the summary and the last generations."""
+        """Return the HTML for notebooks: a summary and the last five generations."""
         shown = ("generation", "fitness_mean", "fitness_max", "validation_mean", "test_mean", "steps_total")
         lines = [f"<b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}", "<table>"]
         lines.append("<tr>" + "".join(f"<th>{name}</th>" for name in shown) + "</tr>")
@@ -269,37 +270,37 @@ def train(
     progress: bool = False,
     command: Sequence[str] = ("neuroevo.train",),
 ) -> Run:
-    """Trains a run until its budget is spent, as `neuroevo train` does.
+    """Train a run until its budget is spent, as `neuroevo train` does.
 
-    The run's folder then holds the configuration, the metrics and the elite of every generation, states,
-    TensorBoard events and a log. An exception that ends the training early, KeyboardInterrupt too, is raised again
-    after a state was stored; the same call with resume="auto" continues from there.
+    The run's folder then contains the configuration, the metrics and the elite of every generation, checkpoints,
+    TensorBoard events and a log. An exception that ends the training early, including KeyboardInterrupt, is re-raised
+    after a checkpoint is written; the same call with resume="auto" continues from it.
 
     Args:
         config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
-            values), or a configuration that `load_config` or `make_config` returned.
-        overrides: Changes to its keys, such as {"training.seed": 3} or ["training.seed=3"].
-        out: The run's folder; None for runs/NAME-TIME, where the name is that of the file or preset, or "run", and the
-            time is local.
-        resume: False: the folder must not hold a run. True: it must, and the run goes on with this configuration.
-            "auto": whichever it is; a run whose budget is spent and that came to its end is returned as it is.
-        trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one
-            that goes on, training.start_from, or a run whose config.toml `config` is. See docs/security.md.
-        callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
-        progress: Whether to show the generations: a table and a bar on a terminal and, with ipywidgets installed, in a
-            notebook; else plain lines.
-        command: The command line to record as the one that started the run.
+            values), or a configuration returned by `load_config` or `make_config`.
+        overrides: Overrides of its keys, such as {"training.seed": 3} or ["training.seed=3"].
+        out: The run's folder; None for runs/NAME-TIME, where NAME is the name of the file or preset, or "run", and
+            TIME is local.
+        resume: False: the folder must not contain a run. True: the folder must contain a run, which continues with this
+            configuration. "auto": start or continue a run; a finished run whose budget is spent is returned unchanged.
+        trust: Allow external code and models referenced by runs that you did not create: the resumed run,
+            training.start_from, or a run whose config.toml is `config`. See docs/security.md.
+        callbacks: Objects of neuroevo.Callback, or functions that are called with the record of each generation.
+        progress: Whether to show progress: a table and a bar on a terminal and, with ipywidgets installed, in a
+            notebook; otherwise plain lines.
+        command: The command line to record as the origin of the run.
 
     Returns:
         The finished run, for its metrics, elites, evaluations and videos.
 
     Raises:
-        UserError: The configuration has problems, all of which the message lists; the folder holds a run, holds none,
-            or may not be written to; the run cannot go on with this configuration; or the device or an environment
-            cannot be used here.
+        UserError: The configuration is invalid (the message lists all problems); the folder contains a run, contains no
+            run, or is not writable; the run cannot continue with this configuration; or the device or an environment is
+            not available.
         DiskError: The disk is full or broken.
         SimulationError: All episodes of a population or of a validation failed.
-        EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
+        EnvironmentFailure: A Gymnasium environment raised an exception or did not respond in time.
 
     Example:
         >>> import neuroevo
@@ -315,7 +316,7 @@ def train(
     if resume not in (True, False, "auto"):
         raise UserError(f"resume is {resume!r}, expected True, False or 'auto'")
     if resume and out is None:
-        raise UserError(f"resume is {resume!r}, but out does not name the run's folder")
+        raise UserError(f"resume is {resume!r}, expected out to be the run's folder")
     if out is None or not resume:
         folder = RunFolder.create(out, config, name, trust=trust)
     elif resume is True:

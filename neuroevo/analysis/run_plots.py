@@ -1,4 +1,4 @@
-"""Plots of runs: one run's progress, or several beside each other, those that differ by their seed alone as one."""
+"""Plots of one run's progress or of several runs, where runs that differ only in their seed form one group."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _OWN = (  # of a single run
 
 
 def plot(runs: Sequence[RunReader], x: XAxis = "frames", column: str | None = None) -> Figure:
-    """Draws the curves of runs.
+    """Plot the learning curves of runs.
 
     Args:
-        runs: At least one. Those of the same configuration but for the seed are drawn as one line with a band.
+        runs: The runs, at least one. Runs that differ only in their seed are drawn as one line with a band.
         x: The axis: "frames", "steps" (decisions), "time" (wall time) or "generations".
-        column: Which numbers of metrics.csv; None: of a single run what matters, of several the elites' test returns,
-            or validation returns where a run has no test episodes.
+        column: The column of metrics.csv to plot; None for the fitness and returns of a single run, or for the elites'
+            test returns of several runs (validation returns if a run has no test episodes).
 
     Returns:
-        A matplotlib figure: of a notebook the last line of a cell shows it; figure.savefig("curves.png") writes it.
+        A matplotlib figure, which notebooks display; figure.savefig("curves.png") saves it.
 
     Raises:
-        UserError: There is no such axis or column, or a run has no finished generation.
+        UserError: The axis or column does not exist, or a run has no finished generation.
     """
     if x not in X_AXES:
         raise UserError(f"the axis is {x!r}, expected one of {', '.join(X_AXES)}{did_you_mean(str(x), X_AXES)}")
@@ -46,7 +46,7 @@ def plot(runs: Sequence[RunReader], x: XAxis = "frames", column: str | None = No
         known = list(rows[run.path][0])
         if column is not None and column not in known:
             hint = did_you_mean(column, known)
-            raise UserError(f"the run in {run.path} has no {column}{hint} (its numbers: {', '.join(known)})")
+            raise UserError(f"the run in {run.path} has no column {column}{hint} (columns: {', '.join(known)})")
     if len(runs) == 1 and column is None:
         return _plot_one(runs[0], rows[runs[0].path], x)
     tested = all(run.config.training.test_episodes for run in runs)
@@ -60,18 +60,18 @@ def plot(runs: Sequence[RunReader], x: XAxis = "frames", column: str | None = No
 
 
 def grouped(runs: Sequence[RunReader]) -> dict[tuple[str, str], list[RunReader]]:
-    """Group runs that differ by their seed alone.
+    """Group runs that differ only in their seed.
 
     Args:
         runs: The runs.
 
     Returns:
-        The runs of each group by its environment and its label: the algorithm, and what else tells it from others.
+        The runs of each group by environment and label; a label is the algorithm and the settings that differ.
     """
     flat = {run.path: _flat(run.config.origin()) for run in runs}
     for keys in flat.values():
         keys.pop("training.seed", None)
-    first: dict[str, dict[str, Any]] = {}  # of each environment, since its runs are in a panel of their own
+    first: dict[str, dict[str, Any]] = {}  # the first run per environment, since each environment has its own panel
     for keys in flat.values():
         first.setdefault(keys["env.name"], keys)
     every = list(dict.fromkeys(key for keys in flat.values() for key in keys))
@@ -107,7 +107,7 @@ def _option_differs(key: str, flat: Mapping[Path, Mapping[str, Any]]) -> bool:
 
 
 def _flat(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Tables as one, with keys such as algorithm.sigma."""
+    """Flatten nested tables to one with keys such as algorithm.sigma."""
     flat: dict[str, Any] = {}
     for key, value in tables.items():
         flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}

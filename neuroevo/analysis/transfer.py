@@ -1,7 +1,7 @@
-"""A run's network in another environment, of the same robot in another simulator: `neuroevo evaluate RUN --env ...`.
+"""Evaluation of a run's network with the same robot in another simulator: `neuroevo evaluate RUN --env ...`.
 
-Where the first numbers of both observations mean the same and the others do not, the network loses the weights of its
-other inputs, as if it saw their mean, and gets none for what it never saw.
+If only the first numbers of both observations have the same meaning, the weights of the network's remaining inputs are
+removed, as if these inputs always had their mean, and the remaining numbers of the new observation get zero weights.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Transfer:
-    """An elite of a run in another environment.
+    """Elite of a run with its network adapted to another environment.
 
     Attributes:
-        config: The run's, with the other environment.
-        evaluator: Of that environment; whoever asked for it closes it.
-        elite: With the network that plays there.
-        note: What its network sees there, a phrase.
+        config: Configuration of the run with the target environment.
+        evaluator: Evaluator of the target environment; the caller closes it.
+        elite: Elite with the adapted network.
+        note: Phrase that describes how the network uses the target environment's observations.
     """
 
     config: Config
@@ -43,19 +43,19 @@ class Transfer:
 
 
 def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
-    """Take an elite to another environment.
+    """Adapt an elite to another environment.
 
     Args:
-        config: The run's.
-        elite: Of the run.
-        env: The other environment.
+        config: Configuration of the run.
+        elite: Elite of the run.
+        env: The target environment.
 
     Raises:
-        UserError: There is no such environment, or it is not known to be the same robot with the same actions.
+        UserError: The environment does not exist, or is not known to have the same robot and actions.
     """
     there = replace(config, env=env).on_this_machine()
     if there.environment.accelerated != config.environment.accelerated:
-        there = replace(there, hardware=Hardware(config.hardware.device))  # the rest is of the run's own simulator
+        there = replace(there, hardware=Hardware(config.hardware.device))  # the rest is specific to the run's simulator
     alike = _alike(config.environment, there.environment)
     with make_evaluator(config.on_this_machine()) as home:
         before, actions = home.observation_size, home.num_actions
@@ -71,7 +71,7 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
             raise UserError(f"an observation of {env.name} has {after} numbers, expected {before} as in the run")
         note = _note(before, after, same)
         if config.environment.name != there.environment.name and alike is None:
-            note = f"{same} numbers are observed there, as in the run"
+            note = f"an observation has {same} numbers there, as in the run"
         if same < before or after != before:
             text = own if isinstance(own, str) else config.network.vector_text(before, actions)
             theta = _with_inputs(text, theta, after, same)
@@ -84,9 +84,9 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
 
 
 def _alike(here: Environment, there: Environment) -> int | None:
-    """Return how many leading numbers of both observations mean the same; None means all of equally many.
+    """Return how many leading numbers of both observations have the same meaning; None: all, and their sizes are equal.
 
-    Of a robot of the user's own the user knows whether they do.
+    For a custom robot, the user is responsible for the meaning of the observations.
     """
     if here.continuous_actions and (here.name == there.name or _is_users_own(here) or _is_users_own(there)):
         return None
@@ -95,10 +95,10 @@ def _alike(here: Environment, there: Environment) -> int | None:
         if one.name in tasks and tasks[one.name][0] == other.name:
             return tasks[one.name][1]
     if not here.continuous_actions:
-        raise UserError(f"{here.given_name} plays in no other simulator, expected a run on a robot")
+        raise UserError(f"{here.given_name} has no counterpart in another simulator, expected a run on a robot")
     own = tasks.get(here.name, (next((task for task, each in tasks.items() if each[0] == here.name), None),))[0]
     expected = f"{here.name} or {own}" if own else here.name
-    raise UserError(f"--env is {there.given_name!r}, expected one of the run's robot: {expected}")
+    raise UserError(f"--env is {there.given_name!r}, expected an environment of the run's robot: {expected}")
 
 
 def _is_users_own(env: Environment) -> bool:
@@ -107,16 +107,16 @@ def _is_users_own(env: Environment) -> bool:
 
 def _note(before: int, after: int, same: int) -> str:
     if before == after == same:
-        return f"the {same} numbers of an observation mean the same there"
-    unseen = f"; its other {before - same} inputs are left out" if before > same else ""
-    unknown = f"; {after - same} more that are observed there it does not see" if after > same else ""
-    return f"the network sees the first {same} numbers, which mean the same there{unseen}{unknown}"
+        return f"the {same} numbers of an observation have the same meaning there"
+    unseen = f"; its other {before - same} inputs are removed" if before > same else ""
+    unknown = f"; {after - same} more numbers of the observation are ignored" if after > same else ""
+    return f"the network uses the first {same} numbers, which have the same meaning there{unseen}{unknown}"
 
 
 def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.ndarray:
-    """Return the weights of the network with other inputs, of which the first ones are the same.
+    """Return the weights of the network with a different number of inputs, of which the first `same` are unchanged.
 
-    UserError: its first layers mix the inputs in another way than by weights.
+    UserError: its first layers mix the inputs by operations without weights.
     """
 
     def of_inputs(weights: np.ndarray) -> np.ndarray:
@@ -128,9 +128,9 @@ def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.nda
     sees_inputs = True  # the layer's inputs are the observation's numbers
     for layer in unpack_weights(text, theta).layers:
         if sees_inputs and layer.kind == "graph":
-            raise UserError("the network's first layer is a graph, expected one that weighs all of its inputs")
+            raise UserError("the network's first layer is a graph, expected one with weights for all inputs")
         if sees_inputs and layer.kind == "layer_norm":
-            raise UserError("the network's first layer normalizes what it observes, expected one that weighs it")
+            raise UserError("the network's first layer normalizes the observation, expected one with weights")
         for weights in (layer.kernel, layer.recurrent_kernel, layer.bias):
             if weights is not None:
                 parts.append(of_inputs(weights) if sees_inputs else weights)

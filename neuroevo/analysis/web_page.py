@@ -1,4 +1,4 @@
-"""A page of HTML with an elite at play in a simulator on the accelerator, of which no video is made."""
+"""HTML page that plays an elite's episodes in a simulator on the accelerator, for which no videos are made."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ SUFFIX = ".html"
 
 @dataclass(frozen=True)
 class Page:
-    """What was written.
+    """Summary of a written page.
 
     Attributes:
-        outcomes: Of the episodes.
-        frames: How many moments it shows.
+        outcomes: Outcomes of the episodes.
+        frames: Number of frames.
     """
 
     outcomes: Outcomes
@@ -28,7 +28,7 @@ class Page:
 
 
 def check_name(path: Path) -> None:
-    """UserError: the name of a page does not end as it should."""
+    """Check that the name of a page has the suffix .html. UserError: it has another suffix."""
     if path.suffix.lower() != SUFFIX:
         raise UserError(f"{path} ends in '{path.suffix}', expected a name that ends in {SUFFIX} for a run on Brax")
 
@@ -42,15 +42,15 @@ def write_page(
     max_episode_steps: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Page:
-    """Plays an episode of each seed, and writes them one after another into a page.
+    """Play an episode per seed, and write the episodes consecutively into a page.
 
     Args:
         config: The run's configuration.
-        elite: Who plays.
-        seeds: One for each episode.
-        path: The page's file.
-        max_episode_steps: Where episodes are cut off, in steps; 0 for the environment's own limit.
-        on_progress: Told how many episodes are over, and their steps.
+        elite: The elite.
+        seeds: Seed of each episode.
+        path: The file to write.
+        max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+        on_progress: Called with the number of finished episodes and their total steps.
 
     Raises:
         UserError: The environment cannot be made.

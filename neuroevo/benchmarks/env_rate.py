@@ -1,4 +1,4 @@
-"""Measure the rate of environments alone on this machine, stepped by TensorFlow's ops: `bench env`."""
+"""Benchmark of the throughput of environments without networks, stepped by TensorFlow ops: `bench env`."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def env(
     seed: int = 0,
     env_options: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Measures how fast the ops step and observe environments with random actions.
+    """Measure the throughput of stepping and observing environments with random actions.
 
-    As in a rollout, lanes step their part of the environments in graph loops; there are at most as many as threads.
+    As in a rollout, lanes step their part of the environments in graph loops; there are at most `threads` lanes.
 
     Args:
         name: Name of the environment.
-        envs: Number of environments that are stepped at once.
+        envs: Number of environments.
         threads: Worker threads; None for one per core.
-        seconds: Wall time to measure, after a warm-up.
+        seconds: Duration of the measurement in wall-clock seconds, after a warm-up.
         seed: Seed of episodes and actions.
         env_options: Options of the environment.
 
     Returns:
-        What was measured (bench, env, envs, threads, seconds), frames_per_s and steps_per_s, and resident_mb: the
-        memory of the process at the end, in 10^6 bytes.
+        The arguments (bench, env, envs, threads, seconds), frames_per_s, steps_per_s, and resident_mb, the memory of
+        the process at the end in 10^6 bytes.
 
     Raises:
-        UserError: There is no such environment, or its actions have no finite bounds to draw within.
+        UserError: No such environment exists, or its actions have no finite bounds.
     """
     made_of = registry.resolve(name, env_options)
     if threads is not None:
@@ -59,7 +59,7 @@ def env(
     low, high = made.action_low.tolist(), made.action_high.tolist()
     if not np.isfinite([low, high]).all():
         raise UserError(
-            f"an action of {made_of.name} lies between {low} and {high}, expected finite bounds to draw within"
+            f"actions of {made_of.name} are in [{low}, {high}], expected finite bounds for sampling random actions"
         )
     bounds = (tuple(low), tuple(high)) if low else None
     play_lane = random_play(made.observation_dtype.name, made.observation_shape, made.num_actions, bounds)
@@ -71,13 +71,13 @@ def env(
     with ThreadPoolExecutor(len(lanes)) as executor:
 
         def play(duration: float) -> float:
-            """Step all lanes for `duration` seconds; return the steps per second."""
+            """Step all lanes for `duration` seconds and return the steps per second."""
             began = time.perf_counter()
             end.assign(time.time() + duration)
             try:
                 same = [pool] * len(lanes), lanes, seeds, [end] * len(lanes)
                 steps = sum(int(each) for each in executor.map(play_lane, *same))
-            except BaseException:  # mostly an interrupt, which has to end the lanes
+            except BaseException:  # also stop the lanes on KeyboardInterrupt
                 end.assign(0.0)
                 raise
             return steps / (time.perf_counter() - began)
@@ -100,11 +100,11 @@ def make_pool(env: EnvSpec, slots: int) -> OpEnvPool:
     """Make environments.
 
     Args:
-        env: What they are made of.
-        slots: How many.
+        env: Specification of the environments.
+        slots: Number of environments.
 
     Raises:
-        UserError: The native core refuses an option or the number.
+        UserError: The native core rejects an option or the number.
     """
     try:
         return OpEnvPool(env, slots)

@@ -1,4 +1,4 @@
-"""Measure what CPU threads, lanes and the GPU do during rollouts, and whether emulators wait: `bench pipeline`."""
+"""Benchmark of the utilization of CPU threads, lanes and the GPU during rollouts: `bench pipeline`."""
 
 from __future__ import annotations
 
@@ -15,40 +15,42 @@ from neuroevo.native import library, trace
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_MARGIN_SECONDS = 0.1  # a span is recorded when it ends: the window needs whole spans before and after it
-_SHOWN_SECONDS = 1.0  # length of the trace in the file: viewers are slow with more
+_MARGIN_SECONDS = 0.1  # a span is recorded when it ends, so the window needs whole spans before and after it
+_SHOWN_SECONDS = 1.0  # length of the trace in the file; viewers are slow with longer traces
 
 
 def pipeline(
     game: str, network: str, seconds: float, trace_file: Path | None = None, **options: Unpack[rates.RolloutOptions]
 ) -> dict[str, Any]:
-    """Measures rollouts and environments alone, and what the threads, the lanes and the GPU do during the rollouts.
+    """Measure rollouts, environments without networks, and the utilization of threads, lanes and GPU during rollouts.
 
     Args:
         game: Name of the environment.
         network: Name of the network.
-        seconds: Wall time to measure rollouts; the environments alone get as long again, half before and half after.
-        trace_file: A file for the last second as JSON, for ui.perfetto.dev or chrome://tracing; None writes no file.
+        seconds: Duration of the rollouts in wall-clock seconds; environments without networks are measured for the same
+            duration, half before and half after the rollouts.
+        trace_file: File for a trace of the last second as JSON, for ui.perfetto.dev or chrome://tracing; None for none.
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
+        The setup (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
 
-        - steps_per_s, frames_per_s: The rates of the rollouts.
-        - env_steps_per_s: The rate of environments alone on the same threads, measured before and after the rollouts.
-        - vs_env: The ratio of the two rates of steps.
-        - worker_busy: The share of the worker threads' time with work.
-        - gpu_busy: The share of the time in which at least one kernel runs; None on the CPU.
-        - rows: The share of the lanes' time in which weights are made.
+        - steps_per_s, frames_per_s: Throughput of the rollouts.
+        - env_steps_per_s: Throughput of environments without networks on the same threads, measured before and after
+          the rollouts.
+        - vs_env: The ratio steps_per_s / env_steps_per_s.
+        - worker_busy: Share of the worker threads' time with work.
+        - gpu_busy: Share of the time in which at least one kernel runs; None on the CPU.
+        - rows: Share of the lanes' time spent making weights.
         - forward_us, forward_gpu_us: Mean time of a forward call and of its kernels, in microseconds; the latter is
           None on the CPU.
         - forward_rows: Mean number of networks in a forward call.
-        - by_lane: For each lane the shares of its time in observe, step, reset and forward, of which gpu is spent in
-          kernels (None on the CPU), and other: the queue, the lane's loop and the making of weights.
-        - dropped_spans: Spans that did not fit into the trace; where it is not 0, the shares are too small.
+        - by_lane: For each lane, the shares of its time in observe, step, reset and forward; gpu, the part of forward
+          spent in kernels (None on the CPU); and other: the queue, the lane's loop and making weights.
+        - dropped_spans: Number of spans that did not fit into the trace; if it is not 0, the shares are too low.
 
     Raises:
-        UserError: The game, the network or an option is unknown or cannot be used, or the file may not be written.
+        UserError: The game, the network or an option is unknown or unsupported, or the file cannot be written.
         DiskError: The disk is full or broken.
     """
     if trace_file is not None:
@@ -88,7 +90,7 @@ def pipeline(
 
 
 def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
-    """Compute what lanes and GPU did during an interval of a trace.
+    """Compute the utilization of lanes and GPU during an interval of a trace.
 
     Args:
         spans: The trace.

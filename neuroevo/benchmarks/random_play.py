@@ -1,4 +1,4 @@
-"""Make the graph loop that steps environments with random actions, for measuring environments alone."""
+"""Graph loop that steps environments with random actions, for benchmarks without networks."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from neuroevo.rollout.tensorflow.ops import load_ops
 def random_play(
     dtype: str, shape: tuple[int, ...], num_actions: int, bounds: tuple[tuple[float, ...], tuple[float, ...]] | None
 ) -> tf.types.experimental.PolymorphicFunction:
-    """Make a graph that steps slots with random actions and resets those whose episode is over.
+    """Make a graph that steps slots with random actions and resets slots whose episode is over.
 
     Args:
         dtype: Name of the observations' dtype.
         shape: Shape of an observation.
-        num_actions: A, the number of actions, or of numbers in an action that is a vector.
-        bounds: Lowest and highest values of an action that is a vector, [A] each; None if an action is an index.
+        num_actions: Number of discrete actions, or length A of an action vector.
+        bounds: Lower and upper bounds of an action vector, [A] each; None for discrete actions.
 
     Returns:
-        A function of the pool's handle, the slots int64 [K], a seed int64 and `end`, a float64 variable that holds a
-        time of tf.timestamp(). It reads `end` before each step, and returns the number of environment steps, int64.
+        A function of the pool's handle, the slots int64 [K], a seed int64 and `end`, a float64 variable with the
+        tf.timestamp() at which to stop. It reads `end` before each step and returns the number of environment steps,
+        int64.
     """
     native = load_ops()
 
     def draw(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        """Draws random actions for `count` slots."""
+        """Draw random actions for `count` slots."""
         if bounds is None:
             return tf.raw_ops.StatelessRandomUniformInt(shape=[count], seed=seed, minval=0, maxval=num_actions)
         low, high = (np.array(each, np.float32) for each in bounds)
@@ -47,7 +48,7 @@ def random_play(
             with tf.control_dependencies([observations]):  # a step includes its observations
                 return (i + 1,)
 
-        with tf.device("/cpu:0"):  # or TensorFlow would use a GPU for the few small ops that run there
+        with tf.device("/cpu:0"):  # otherwise TensorFlow would place a few small ops on a GPU
             start = (tf.constant(0, tf.int64),)
             (steps,) = tf.while_loop(lambda _: tf.timestamp() < end.read_value(), step, start, parallel_iterations=1)
             return steps * tf.size(slots, tf.int64)

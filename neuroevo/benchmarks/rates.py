@@ -1,4 +1,4 @@
-"""Measure the rate of whole rollouts on this machine: `bench rollout`."""
+"""Benchmark of the throughput of complete rollouts: `bench rollout`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_MAX_EPISODE_STEPS = 5000  # as in training: some random networks never start a game
+_MAX_EPISODE_STEPS = 5000  # as in training, since some random networks never start a game
 WARM_UP_SECONDS = 2.0
-_WAIT_SECONDS = 0.05  # how long to wait for episodes to end, as the evaluator does
-_SIGMA = 0.02  # of members of low rank, as of evolution strategies
+_WAIT_SECONDS = 0.05  # longest wait for episodes to end, as in the evaluator
+_SIGMA = 0.02  # scale of low-rank noise, the default of evolution strategies
 GENOMES = ("random", "low_rank", "same")
 
 
 class RolloutOptions(TypedDict, total=False):
-    """Options of a Rollout; those left out are chosen for the machine or have a default.
+    """Options of a Rollout; missing options have defaults, some of which depend on the machine.
 
     Attributes:
         threads: Worker threads; by default one per core.
@@ -38,12 +38,12 @@ class RolloutOptions(TypedDict, total=False):
         seed: Seed of genomes and episodes; 0 by default.
         dtype: Arithmetic of the networks, "float32" (the default) or "int8".
         device: Where networks are evaluated: "auto" (the default), "cpu" or "gpu".
-        backend: The population's backend; None for that of the device.
-        engine: What runs the lanes: "auto" (the default), "native" or "tensorflow".
-        genomes: What is played: "random" (the default), a freshly initialized network in each episode; "low_rank", one
-            center with noise of low rank, other noise in each episode; "same", one network in all of them.
-        rank: Of that noise; 1 by default.
-        env_options: Options of the environment; none by default.
+        backend: The population's backend; None for the device's default.
+        engine: Engine that runs the lanes: "auto" (the default), "native" or "tensorflow".
+        genomes: Genomes to play: "random" (the default), a freshly initialized network in each episode; "low_rank", a
+            center with different low-rank noise in each episode; "same", the same network in all episodes.
+        rank: Rank of the noise of "low_rank"; 1 by default.
+        env_options: Options of the environment; empty by default.
     """
 
     threads: int | None
@@ -60,32 +60,32 @@ class RolloutOptions(TypedDict, total=False):
 
 
 class Rollout:
-    """A pipeline that is always busy; unless told otherwise, it plays another random network in every episode.
+    """Rollout pipeline with a permanently filled queue; by default, every episode plays a different random network.
 
     Args:
         game: Name of the environment.
         network: Name of the network.
         threads: Worker threads; None for one per core.
-        lanes: Number of lanes; None chooses it for the threads and the device.
-        slots: Slots per lane; None chooses it likewise.
+        lanes: Number of lanes; None to choose it for the threads and the device.
+        slots: Slots per lane; None to choose it for the threads and the device.
         seed: Seed of genomes and episodes.
         dtype: Arithmetic of the networks, "float32" or "int8".
         device: Where networks are evaluated: "auto", "cpu" or "gpu".
-        backend: The population's backend; None for that of the device.
-        engine: What runs the lanes: "auto", "native" or "tensorflow".
-        genomes: What is played: "random", "low_rank" or "same", as in RolloutOptions.
-        rank: Of the noise of "low_rank".
+        backend: The population's backend; None for the device's default.
+        engine: Engine that runs the lanes: "auto", "native" or "tensorflow".
+        genomes: Genomes to play: "random", "low_rank" or "same", as in RolloutOptions.
+        rank: Rank of the noise of "low_rank".
         env_options: Options of the environment.
 
     Attributes:
-        setup: What is played and how: game, network, dtype, genomes, device, engine, threads, lanes and slots.
+        setup: The setup as a mapping of game, network, dtype, genomes, device, engine, threads, lanes and slots.
         threads: Worker threads.
         lanes: Number of lanes.
         slots: Slots per lane.
         frame_skip: Emulator frames per step.
 
     Raises:
-        UserError: One of the arguments is unknown or cannot be used here.
+        UserError: An argument is unknown or not supported on this machine.
     """
 
     def __init__(
@@ -140,13 +140,13 @@ class Rollout:
         self._next_seed, self._left = seed, 0
 
     def play(self, seconds: float) -> tuple[int, float]:
-        """Keep the queue filled for a while.
+        """Run the pipeline with a filled queue.
 
         Args:
-            seconds: Wall time to play.
+            seconds: Duration in wall-clock seconds.
 
         Returns:
-            The steps taken since the lanes started, and the time now, of time.perf_counter().
+            The number of steps since the lanes started, and the current time.perf_counter().
         """
         end, piece = time.perf_counter() + seconds, self.lanes * self.slots
         while time.perf_counter() < end:
@@ -160,7 +160,7 @@ class Rollout:
         return self._evaluator.work().steps, time.perf_counter()
 
     def _genome(self, seed: int) -> Genome:
-        """Return what the episode of this seed plays."""
+        """Return the genome that plays the episode with this seed."""
         if self._genomes == "random":
             return Genome(seed)
         return self._center if self._genomes == "same" else self._center.child(seed, _SIGMA, self._kind)
@@ -173,27 +173,27 @@ class Rollout:
 
 
 def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOptions]) -> dict[str, Any]:
-    """Measures the steady rate of rollouts, after a warm-up.
+    """Measure the steady-state throughput of rollouts, after a warm-up.
 
     Args:
         game: Name of the environment.
         network: Name of the network.
-        seconds: Wall time to measure.
+        seconds: Duration of the measurement in wall-clock seconds.
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
+        The setup (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
 
-        - frames_per_s, steps_per_s: The rates.
-        - idle_share: The share of the worker threads' time without work.
+        - frames_per_s, steps_per_s: The throughput.
+        - idle_share: Share of the worker threads' time without work.
         - outside_us: Processor time per step outside environments and networks (the lanes' loop, the queue, Python,
-          GPU calls), in microseconds; None where it cannot be measured, see outside().
-        - outside_share: Its share of all processor time; None likewise.
+          GPU calls), in microseconds; None if it cannot be measured, see outside().
+        - outside_share: The same as a share of all processor time; None if it cannot be measured.
         - resident_mb: Memory of the process at the end, in 10^6 bytes.
-        - resident_mb_before: The same before anything is made, TensorFlow included.
+        - resident_mb_before: Memory before the pipeline is created, including TensorFlow, in 10^6 bytes.
 
     Raises:
-        UserError: The game, the network or an option is unknown or cannot be used here.
+        UserError: The game, the network or an option is unknown or not supported on this machine.
     """
     before = resident_mb()
     with Rollout(game, network, **options) as rollouts:
@@ -216,18 +216,18 @@ def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOp
 
 
 def outside(processor: float, busy: float, steps: int) -> dict[str, float | None]:
-    """Compute the processor time that is spent outside environments and networks.
+    """Compute the processor time spent outside environments and networks.
 
-    The result is right only if no other program uses the cores: a thread that waits for a core counts as busy.
+    The result is valid only if no other program uses the cores, since a thread that waits for a core counts as busy.
 
     Args:
         processor: Processor time of the process, in seconds.
         busy: Time that the worker threads were busy, in seconds, summed over the threads.
-        steps: Steps taken in that time.
+        steps: Number of steps taken in that time.
 
     Returns:
-        outside_us, microseconds per step, and outside_share, the share of all processor time. Both are None where
-        the threads were busy for longer than the processor time, so that other programs must have used the cores.
+        outside_us, in microseconds per step, and outside_share, the share of all processor time. Both are None if the
+        threads' busy time exceeds the processor time, which implies that other programs used the cores.
     """
     if processor < busy:
         return {"outside_us": None, "outside_share": None}

@@ -1,6 +1,6 @@
 """The command `neuroevo`.
 
-Exit codes: 0 for success, 1 for a failure, 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM, 129 after
+Exit codes: 0 for success, 1 for a failure, 2 for a usage error, 130 after Ctrl-C, 143 after SIGTERM, 129 after
 SIGHUP, and 141 if the reader of standard output has closed it.
 """
 
@@ -33,7 +33,7 @@ from neuroevo.rollout.tensorflow_import import skip_optional_imports
 from neuroevo.system.safe_path import safe_variables
 
 app = typer.Typer(
-    help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",
+    help="Train deep networks by evolution on Atari, MuJoCo and other environments.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -51,7 +51,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001 - the option's callback has done it
+    version: Annotated[  # noqa: ARG001 - handled by the option's callback
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
@@ -63,15 +63,15 @@ def main() -> None:
     os.environ.update(safe_variables())
     skip_optional_imports()
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: a path may have what the encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr does: a path may not be encodable
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as end:
         code = 130 if isinstance(end, KeyboardInterrupt) else end.code
         if code != 130:
             raise
-        # If Ctrl-C arrived while exec() ran source text, as the making of a dataclass does, Python 3.11 dies of SIGINT
-        # instead of returning an exit code. Everything is closed by now, so flushing is all that is left to do.
+        # If Ctrl-C arrives while exec() runs source text, as it does when a dataclass is created, Python 3.11 dies of
+        # SIGINT instead of returning an exit code. All files are closed by now, so only the streams need flushing.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -13,24 +13,24 @@ from neuroevo.core.bounds import MAX_THREADS
 from neuroevo.core.genome import MAX_RANK
 
 Game = Annotated[str, typer.Option(help="The game to play.")]
-Network = Annotated[str, typer.Option(help="The network that plays it.")]
+Network = Annotated[str, typer.Option(help="The network architecture.")]
 DType = Annotated[Literal["float32", "int8"], typer.Option(help="Arithmetic of the network.")]
 Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where the network is evaluated.")]
-Engine = Annotated[Literal["auto", "native", "tensorflow"], typer.Option(help="What runs the lanes.")]
+Engine = Annotated[Literal["auto", "native", "tensorflow"], typer.Option(help="Implementation that runs the lanes.")]
 Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall time to measure, in seconds.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
 Lanes = Annotated[int | None, typer.Option(min=1, help="Number of lanes.")]
 Slots = Annotated[int | None, typer.Option(min=1, help="Slots per lane.")]
 Genomes = Annotated[
     Literal["random", "low_rank", "same"],
-    typer.Option(help="Another network in each episode, one center with noise of low rank, or one network."),
+    typer.Option(help="A different network per episode, low-rank perturbations of one center, or one network."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the genomes and episodes.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command and its subcommands to the application."""
-    group = typer.Typer(help="Measure speed.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help="Run benchmarks.", no_args_is_help=True, rich_markup_mode=None)
     group.command("rollout")(rollout)
     group.command("env")(env)
     group.command("pipeline")(pipeline)
@@ -48,12 +48,12 @@ def rollout(
     lanes: Lanes = None,
     slots: Slots = None,
     genomes: Genomes = "random",
-    rank: Annotated[int, typer.Option(min=1, max=MAX_RANK, help="Of noise of low rank.")] = 1,
+    rank: Annotated[int, typer.Option(min=1, max=MAX_RANK, help="Rank of low-rank perturbations.")] = 1,
     seed: Seed = 0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Measure whole rollouts of random genomes: emulators and networks together."""
+    """Measure the throughput of complete rollouts of random genomes: emulators and networks together."""
     with reported_errors(debug):
         from neuroevo.benchmarks import rates
 
@@ -91,7 +91,7 @@ def pipeline(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Measure whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
+    """Measure complete rollouts, and how busy the CPU threads, the lanes and the GPU are."""
     with reported_errors(debug):
         from neuroevo.rollout.tensorflow_import import load_tensorflow
 
@@ -123,13 +123,13 @@ def pipeline(
 
 def env(
     env: Annotated[str, typer.Option(help="The environment to step.")] = "frostbite",
-    envs: Annotated[int, typer.Option(min=1, help="Number of environments stepped at once.")] = 16,
+    envs: Annotated[int, typer.Option(min=1, help="Number of environments stepped in a batch.")] = 16,
     threads: Threads = None,
     seconds: Seconds = 10.0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Measure environments alone, with random actions."""
+    """Measure the throughput of environments alone, with random actions."""
     with reported_errors(debug):
         from neuroevo.rollout.tensorflow_import import load_tensorflow
 

@@ -1,7 +1,7 @@
-"""Run the command neuroevo as a child that does not outlive its parent.
+"""Run the command neuroevo as a child process that does not outlive its parent.
 
-When the parent ends for any reason, Linux sends the child SIGTERM, and the child stores its state and ends. Other
-systems offer nothing like it, and there the child runs on.
+When the parent exits for any reason, Linux sends SIGTERM to the child, which stores its state and exits. Other systems
+have no such mechanism, so the child keeps running there.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from neuroevo.system.processes import end_with
 
 
 def run(arguments: list[str]) -> None:
-    """Run a command line of neuroevo as a child.
+    """Run a neuroevo command line as a child process.
 
     Args:
         arguments: The parent's process id, then the arguments of the command.
 
     Raises:
-        SystemExit: The command is over, or the parent has ended already.
+        SystemExit: The command has finished, or the parent has already exited.
     """
     end_with(int(arguments[0]))
     sys.argv = ["neuroevo", *arguments[1:]]
@@ -31,14 +31,14 @@ def run(arguments: list[str]) -> None:
 
 
 def run_implementation(arguments: list[str]) -> None:
-    """Trains a trial of a sweep by another implementation, as a child.
+    """Train a trial of a sweep with another implementation, in a child process.
 
     Args:
-        arguments: The parent's process id, the implementation, the file of the configuration, the trial's folder, and
-            "1" to trust what the configuration names, else "0".
+        arguments: The parent's process id, the implementation, the configuration file, the trial's folder, and "1" to
+            allow external code referenced by the configuration, else "0".
 
     Raises:
-        SystemExit: It has failed, or the parent has ended already.
+        SystemExit: Training failed, or the parent has already exited.
     """
     from neuroevo.config.load import load_config
     from neuroevo.sweeps.implementations import train

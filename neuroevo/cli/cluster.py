@@ -9,7 +9,7 @@ import typer
 from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
 from neuroevo.core.errors import UserError
 
-commands = typer.Typer(help="Machines of a Ray cluster that play episodes together.", no_args_is_help=True)
+commands = typer.Typer(help="Inspect a Ray cluster that evaluates episodes.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +22,7 @@ def check(
     address: Annotated[str, typer.Argument(help="local, auto, or HOST:PORT of the cluster's head.")] = "auto",
     debug: Debug = False,
 ) -> None:
-    """List the machines of a Ray cluster and say which of them can play, and why the others cannot."""
+    """List the machines of a Ray cluster, with the reason for each machine that cannot play episodes."""
     with reported_errors(debug), sigterm_raises():
         from neuroevo.core.extras import require
 
@@ -44,7 +44,7 @@ def check(
                     ("python", "Python {}"),
                     ("gpu", "GPU {}"),
                     ("shared_mib", "{} MiB of /dev/shm"),
-                    ("milliseconds", "{:.1f} ms there and back"),
+                    ("milliseconds", "{:.1f} ms round trip"),
                 )
                 if (value := report.details.get(key))
                 for text in [text.format(value)]

@@ -1,4 +1,4 @@
-"""Options that commands share, and the translation of exceptions and signals into messages and exit codes."""
+"""Options shared by commands, and conversion of exceptions and signals into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError, short
 from neuroevo.core.user_module import users_frames
 from neuroevo.system.console import mute, output_is_unread
 
-_LONGEST_MESSAGE = 40_000  # characters: all problems of a configuration, or a traceback of an environment's
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one line that is a JSON object.")]
+_LONGEST_MESSAGE = 40_000  # characters; all problems of a configuration or an environment's traceback may be long
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback when a command fails.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object on one line.")]
 Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Run code and read models that a run names though nothing shows that you made it; see docs/security.md.",
+        help="Allow external code and models referenced by a run that you did not create; see docs/security.md.",
     ),
 ]
 Overrides = Annotated[
@@ -40,7 +40,7 @@ Overrides = Annotated[
 
 
 def finite(value: float | None) -> float | None:
-    """Check the value of an option that takes a number; for use as the option's callback.
+    """Check that the value of a numeric option is finite; for use as the option's callback.
 
     Args:
         value: The number, or None if the option is not given.
@@ -52,12 +52,12 @@ def finite(value: float | None) -> float | None:
         typer.BadParameter: The number is infinite or NaN.
     """
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no finite number")
+        raise typer.BadParameter(f"{value} is not a finite number")
     return value
 
 
 class Terminated(KeyboardInterrupt):
-    """Raised on SIGTERM, which ends a command as Ctrl-C does, but with its own exit code."""
+    """Raised on SIGTERM, which ends a command as Ctrl-C does, but with exit code 143."""
 
     number, word = signal.SIGTERM, "terminated"
 
@@ -70,7 +70,7 @@ class HungUp(Terminated):
 
 @contextmanager
 def reported_errors(debug: bool = False) -> Iterator[None]:
-    """Turn an exception in the block into one clear message on standard error and an exit code.
+    """Turn an exception raised in the block into a message on standard error and an exit code.
 
     If the reader of standard output has closed it, the command ends without a message.
 
@@ -78,7 +78,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
         debug: Whether to print the traceback of errors too.
 
     Raises:
-        typer.Exit: The block raised an exception; `exit_code` is one of those that neuroevo.cli lists.
+        typer.Exit: The block raised an exception; neuroevo.cli documents the values of `exit_code`.
     """
     try:
         yield
@@ -86,7 +86,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except BaseException as error:
-        if isinstance(error, BrokenPipeError) and output_is_unread():  # such as head, which has all the lines it wants
+        if isinstance(error, BrokenPipeError) and output_is_unread():  # such as `head`, which closes its input early
             mute()
             raise typer.Exit(128 + signal.SIGPIPE) from None
         code, message = _outcome(_interrupt_behind(error) or error, debug)
@@ -96,7 +96,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
             print("Traceback of your own code:\n", *traceback.format_list(theirs), sep="", end="", file=sys.stderr)
     else:
         return
-    with suppress(OSError):  # its reader has closed it, or the terminal is closed
+    with suppress(OSError):  # the pipe or the terminal is closed
         print(f"neuroevo: {shortened(message, _LONGEST_MESSAGE)}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
@@ -129,8 +129,8 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 def sigterm_raises() -> Iterator[None]:
     """Make SIGTERM raise Terminated and SIGHUP raise HungUp during the block.
 
-    It must be entered in the main thread, where the exceptions are raised. SIGHUP stays ignored if it is ignored, as
-    under nohup. Where a library makes a plain KeyboardInterrupt of them, as Ray does, they are raised after all.
+    Enter it in the main thread, where the exceptions are raised. If SIGHUP is already ignored, as under nohup, it stays
+    ignored. If a library such as Ray replaces them by a plain KeyboardInterrupt, they are raised instead of it.
     """
     raised: list[type[Terminated]] = []
     kinds = {signal.SIGTERM: Terminated}
@@ -157,10 +157,10 @@ def sigterm_raises() -> Iterator[None]:
 
 
 def show_whole_summaries(app: typer.Typer) -> None:
-    """Has --help show the first paragraph of each command's help whole, where click would cut it after a few words.
+    """Make --help show the complete first paragraph of each command's help, which click would truncate.
 
     Args:
-        app: The application, which has all of its commands.
+        app: The application, with all of its commands registered.
     """
     for command in app.registered_commands:
         help_text = inspect.getdoc(command.callback) or ""
@@ -175,7 +175,7 @@ def print_section(title: str, values: dict[str, Any]) -> None:
 
     Args:
         title: The first line, without its colon.
-        values: What to print on the lines below, by name; a list or tuple is joined with commas.
+        values: Values to print by name, one per line; the items of a list or tuple are joined with commas.
     """
     print(f"{title}:")
     for key, value in values.items():

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def check(file: File, overrides: Overrides = None, trust: Trust = False, debug: Debug = False) -> None:
-    """Check a configuration: print what it does in one line, or list all of its problems."""
+    """Check a configuration: print a one-line summary, or list all of its problems."""
     with reported_errors(debug):
         from neuroevo.config.load import load_config
         from neuroevo.core.problems import refuse
@@ -47,7 +47,7 @@ def show(
         str | None,
         typer.Argument(
             metavar="FILE",
-            help="As for check; without it, a configuration to begin with.",
+            help="As for check [default: a configuration to start from].",
             autocompletion=paths.presets,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def show(
 
 
 def presets(debug: Debug = False) -> None:
-    """List the presets, whose names other commands take in place of a file."""
+    """List the presets, whose names can be given to other commands instead of a file."""
     with reported_errors(debug):
         from neuroevo.config import sources
 
@@ -76,7 +76,7 @@ def presets(debug: Debug = False) -> None:
 
 
 def summary(config: Config) -> str:
-    """Describe a configuration in a clause: algorithm, environment, network, population and budgets."""
+    """Summarize a configuration in a clause: algorithm, environment, network, population and budgets."""
     training = config.training
     ends = [
         f"{value:,g} {unit}" if isinstance(value, float) else f"{value:,} {unit}"
@@ -88,7 +88,7 @@ def summary(config: Config) -> str:
         )
         if value is not None
     ]
-    population = config.tables()["algorithm"].get("population")  # an algorithm of the user's may have none
+    population = config.tables()["algorithm"].get("population")  # absent from some external algorithms
     return (
         f"{config.algorithm_name} on {config.env.name} with {config.network}, "
         + ("" if population is None else f"population {population:,}, ")

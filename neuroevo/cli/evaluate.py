@@ -31,18 +31,18 @@ def evaluate(
     episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Number of episodes.")] = 30,
     seed: Seed = None,
     max_episode_steps: Annotated[
-        int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off after STEPS; 0: never.")
+        int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Truncate episodes after STEPS steps; 0: never.")
     ] = 0,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None,
-        typer.Option(help="Where networks are evaluated [default: as in the run]."),
+        typer.Option(help="Device that evaluates networks [default: as in the run]."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads [default: as in the run].")
     ] = None,
     env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Play the same robot in another simulator, such as brax:hopper."),
+        typer.Option(metavar="NAME", help="Evaluate in another simulator of the same robot, such as brax:hopper."),
     ] = None,
     overrides: Annotated[
         list[str] | None,
@@ -56,11 +56,12 @@ def evaluate(
 ) -> None:
     """Replay an elite and print its mean return, with standard error and confidence interval.
 
-    An Atari game without sticky actions has only 30 different starts: even among 30 episodes some are equal, and more
-    episodes add little. Without a cut-off, a network that never starts its game plays until the environment's own
-    limit.
+    An Atari game without sticky actions has only 30 different initial states: even among 30 episodes some are
+    identical, and more episodes add little. Without a cut-off, a network that never starts its game plays until the
+    environment's own limit.
 
-    With --env the elite plays the same robot in another simulator: a run on Hopper-v5 on brax:hopper, or the reverse.
+    With --env the elite controls the same robot in another simulator: the elite of a run on Hopper-v5 in brax:hopper,
+    for example, or vice versa.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
@@ -88,7 +89,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Who plays where; facts are what JSON says of it."""
+    """Elite, evaluator and environment of an evaluation; `facts` are the fields that --json adds."""
 
     config: Config
     evaluator: AnyEvaluator
@@ -127,7 +128,7 @@ def _of_run(
         }
         for override in overrides:
             if not key_of(override).startswith("env.options."):
-                raise UserError(f"--set {override}: expected env.options.KEY=VALUE, as nothing else counts here")
+                raise UserError(f"--set {override}: expected env.options.KEY=VALUE; other keys have no effect here")
             apply(tables, override)
         moved = transfer(config, elite, Env(**tables["env"]))
         evaluator, elite, config, note = moved.evaluator, moved.elite, moved.config, moved.note

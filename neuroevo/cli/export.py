@@ -30,18 +30,18 @@ def export(
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Write an elite as a network that works without neuroevo: Keras or ONNX model, SavedModel or NumPy arrays.
+    """Export an elite as a network that works without neuroevo: a Keras or ONNX model, a SavedModel or NumPy arrays.
 
-    The network takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari and float64
+    The network takes a batch of the environment's observations, uint8 [K, 84, 84, 4] for Atari and float64
     [K, n] for MuJoCo, and returns float32 [K, outputs]. The command prints how to turn the outputs into an action, with
     the sizes and bounds of this run:
 
-    If an action is one of A, there are A outputs; the action is the index of the largest.
+    With A discrete actions there are A outputs; the action is the index of the largest.
 
-    If an action is a vector of A numbers, there are A outputs y; each number is
-    low + (clip(y, -1, 1) + 1) / 2 * (high - low) between its bounds, or y itself where its bounds are not finite.
+    With continuous actions of A numbers there are A outputs y; each number is
+    low + (clip(y, -1, 1) + 1) / 2 * (high - low) if its bounds are finite, else y itself.
 
-    With network.action_bins = B such a vector has A * B outputs, B for each number in turn; the number is
+    With network.action_bins = B there are A * B outputs, B for each number in turn; the number is
     low + b * (high - low) / (B - 1), where b is the index of the largest of its B outputs.
     """
     with reported_errors(debug), sigterm_raises():
@@ -57,5 +57,5 @@ def export(
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
         print(how_to_act(network), flush=True)
         if network.dtype == "int8":
-            exact = "; what it played with is in the arrays *.kernel_int8 and *.exponent" if form == "npz" else ""
-            print(f"the run played in int8; these are the float32 weights, which act alike in most steps{exact}")
+            exact = "; the int8 weights are in the arrays *.kernel_int8 and *.exponent" if form == "npz" else ""
+            print(f"the run used int8; these are the float32 weights, which mostly choose the same actions{exact}")

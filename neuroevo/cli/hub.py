@@ -30,8 +30,8 @@ def push(
 ) -> None:
     """Upload a run to the Hugging Face Hub, with a model card and a video of its last elite.
 
-    The database has the command line, a description of this machine and paths on it, which everyone with access to the
-    repository can read. The card of an existing repository is replaced.
+    The uploaded database contains the command line, a description of this machine and paths on it, which everyone with
+    access to the repository can read. The card of an existing repository is replaced.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.hub import push as upload
@@ -48,7 +48,7 @@ def pull(
     revision: Annotated[str | None, typer.Option(help="A branch, tag or commit [default: the newest].")] = None,
     debug: Debug = False,
 ) -> None:
-    """Download a run from the Hugging Face Hub, to evaluate, watch or continue it."""
+    """Download a run from the Hugging Face Hub, to evaluate, render or resume it."""
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.hub import pull as download
 

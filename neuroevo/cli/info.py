@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def devices(gpu: Gpu) -> str:
-    """Describe what `device = "auto"` chooses on this machine, and why.
+    """Describe the device that `device = "auto"` selects on this machine, and why.
 
     Args:
         gpu: The machine's GPU, as native.library.gpu() describes it.
@@ -31,7 +31,7 @@ def info(
     games: Annotated[bool, typer.Option("--games", help="List all environments by name instead.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show the machine, how the native code was built, and what there is to choose from; --games lists environments."""
+    """Show the machine, the native build, and the available algorithms, networks, presets and environments."""
     with reported_errors(debug):
         from neuroevo.algorithms.registry import ALGORITHMS
         from neuroevo.config.sources import presets
@@ -57,6 +57,6 @@ def info(
         print("networks:", ", ".join(NETWORKS), "(or network.layers, or module:function)")
         print("dtypes:", ", ".join(DTYPES))
         print("presets:", ", ".join(presets()))
-        print("environments (--games has their names):")
+        print("environments (--games lists their names):")
         for family in reversed(FAMILIES):
-            print(f"  {re.sub(r'(?<=[0-9][)]): .*', '', family.listing())}")  # without the names of those it counts
+            print(f"  {re.sub(r'(?<=[0-9][)]): .*', '', family.listing())}")  # without the names

@@ -21,33 +21,33 @@ def inspect(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Folders of runs, which may be going on, of sweeps, or with runs in them."
+            metavar="RUN...", help="Folders of runs, also in progress, or of sweeps, or folders that contain runs."
         ),
     ],
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where the page is served on this machine; 0: at a free port.")
+        int, typer.Option(min=0, max=65535, help="Port on this machine that serves the page; 0: any free port.")
     ] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     export: Annotated[
         Path | None,
         typer.Option(
-            parser=paths.folder, metavar="DIR", help="Write the page as files into a new folder; nothing is served."
+            parser=paths.folder, metavar="DIR", help="Write the page as files to a new folder instead of serving it."
         ),
     ] = None,
     member: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GENERATION:INDEX",
-            help="With --export: whose video is in it, of the first run [default: the fittest of six generations].",
+            help="With --export: members of the first run to render [default: the fittest of six generations].",
         ),
     ] = None,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Look into populations on a page in the browser: everyone's behavior, who came from whom, anyone at play.
+    """Explore populations in the browser: the behavior and ancestry of each member, and videos of members playing.
 
-    The page is served on this machine alone, at an address that nobody else knows, and needs no network. A run of
-    somebody else's that names code of theirs is shown without --trust, but nobody of it plays.
+    The page is served on this machine only, at a secret address, and needs no network. A run that references external
+    code and that you did not create is shown without --trust, but its members cannot be played.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.core.extras import require
@@ -56,7 +56,7 @@ def inspect(
         from neuroevo.inspector.inspection import Inspection
 
         if member and export is None:
-            raise UserError("--member is for --export DIR; the page plays whoever is clicked on")
+            raise UserError("--member requires --export DIR; on the served page, click a member to play it")
         with Inspection(runs, trust) as inspection:
             if export is None:
                 from neuroevo.inspector.serving import serve

@@ -1,4 +1,4 @@
-"""Parse paths on the command line, and complete names."""
+"""Parse and complete command line arguments: folders, presets, keys and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def folder(text: str) -> Path:
         The folder's path.
 
     Raises:
-        typer.BadParameter: The value is empty, which Path would take for the current folder.
+        typer.BadParameter: The value is empty, which Path would interpret as the current folder.
     """
     if not text:
         raise typer.BadParameter("it is empty, expected the path of a folder")
@@ -25,10 +25,10 @@ def folder(text: str) -> Path:
 
 
 def presets(incomplete: str) -> list[str]:
-    """Completes a preset's name; where there is none, the shell goes on with names of files.
+    """Complete a preset's name; if none matches, the shell completes file names.
 
     Args:
-        incomplete: How the word begins.
+        incomplete: The word typed so far.
     """
     from neuroevo.config import sources
 
@@ -36,10 +36,10 @@ def presets(incomplete: str) -> list[str]:
 
 
 def keys(incomplete: str) -> list[str]:
-    """Complete a key of a configuration, with the equals sign that its value follows.
+    """Complete a configuration key, including the equals sign.
 
     Args:
-        incomplete: How the word begins.
+        incomplete: The word typed so far.
     """
     from neuroevo.config.load import keys_of_sections
 
@@ -48,10 +48,10 @@ def keys(incomplete: str) -> list[str]:
 
 
 def columns(incomplete: str) -> list[str]:
-    """Complete a column of metrics.csv that every run has.
+    """Complete a column of metrics.csv that exists in every run.
 
     Args:
-        incomplete: How the word begins.
+        incomplete: The word typed so far.
     """
     from neuroevo.training.record import COLUMNS
 

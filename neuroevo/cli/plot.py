@@ -24,32 +24,32 @@ def register(app: typer.Typer) -> None:
 def plot(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR...", help="Runs, which may be going on, or folders of runs."),
+        typer.Argument(metavar="DIR...", help="Folders of runs, also in progress, or folders that contain runs."),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The picture to write: FILE.png, FILE.pdf or FILE.svg.")
+        Path, typer.Option(metavar="FILE", help="The image to write: FILE.png, FILE.pdf or FILE.svg.")
     ] = Path("curves.png"),
-    x: Annotated[Literal["frames", "steps", "time", "generations"], typer.Option(help="The axis.")] = "frames",
+    x: Annotated[Literal["frames", "steps", "time", "generations"], typer.Option(help="The x axis.")] = "frames",
     column: Annotated[
         str | None,
         typer.Option(
             "--y",
             metavar="NAME",
-            help="A column of metrics.csv [default: the elites' returns].",
+            help="The y axis, a column of metrics.csv [default: the elites' returns].",
             autocompletion=paths.columns,
         ),
     ] = None,
     behaviors: Annotated[
-        bool, typer.Option("--map", help="Draw the highest fitness by behavior instead, a map for each run.")
+        bool, typer.Option("--map", help="Draw a map per run of the highest fitness by behavior instead.")
     ] = False,
     force: Force = False,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Draw learning curves, of one run or of several beside each other, or maps of behaviors.
+    """Plot the learning curves of one or several runs, or maps of behaviors.
 
-    Runs that differ by their seed alone become one line, the mean, with its 95% confidence interval. An environment has
-    a panel of its own.
+    Runs that differ only in their seed become one line, their mean with its 95% confidence interval. Each environment
+    has its own panel.
     """
     with reported_errors(debug):
         from neuroevo.analysis.behavior_maps import plot_maps
@@ -65,7 +65,7 @@ def plot(
         folders = list(dict.fromkeys(chain.from_iterable(runs_in(each.resolve()) for each in runs)))
         readers = [RunReader(each, trust=trust) for each in folders]
         if behaviors and column is not None:
-            raise UserError(f"--y {column}: expected none with --map")
+            raise UserError(f"--y {column}: not supported with --map")
         figure = plot_maps(readers) if behaviors else draw(readers, x, column)
         with written_aside(out, force) as aside:
             aside.write_bytes(figure_bytes(figure, kind))

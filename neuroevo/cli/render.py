@@ -29,17 +29,15 @@ def render(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The video to write, FILE.mp4 or FILE.gif; on Brax FILE.html [default: in the run's folder].",
+            help="The file to write, FILE.mp4 or FILE.gif, or FILE.html for Brax [default: in the run's folder].",
         ),
     ] = None,
     generation: Generation = None,
     members: Annotated[
         int,
-        typer.Option(min=1, help="Number of players to show side by side: the elite, then the next best members."),
+        typer.Option(min=1, help="Number of members to show side by side: the elite, then the next best ones."),
     ] = 1,
-    episodes: Annotated[
-        int, typer.Option(min=1, max=MAX_COUNT, help="Number of episodes, shown one after another.")
-    ] = 1,
+    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Number of consecutive episodes.")] = 1,
     seed: Seed = None,
     max_episode_steps: Annotated[
         int,
@@ -47,29 +45,29 @@ def render(
             min=0,
             max=MAX_COUNT,
             metavar="STEPS",
-            help="Cut episodes off after STEPS; 0: never. 2500 are 3 minutes of Atari.",
+            help="Truncate episodes after STEPS steps; 0: never. 2500 steps are 3 minutes of Atari.",
         ),
     ] = 2500,  # a network that never starts its game would fill two hours
     scale: Annotated[
         int,
         typer.Option(
-            min=1, max=16, help="Enlarge each pixel of the game to SCALE x SCALE; a robot's picture is 240 times SCALE."
+            min=1, max=16, help="Enlarge each pixel of a game to SCALE x SCALE; robots are 240 * SCALE pixels high."
         ),
     ] = 2,
     fps: Annotated[
         float | None, typer.Option(min=1, max=1000, callback=finite, help="Frames per second [default: real time].")
     ] = None,
-    captions: Annotated[bool, typer.Option(help="Write the player and its return so far above each screen.")] = True,
+    captions: Annotated[bool, typer.Option(help="Show the member and its return so far above each screen.")] = True,
     force: Force = False,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Make a video of an elite at play, alone or beside the next best members of its generation.
+    """Record a video of an elite, alone or next to the next best members of its generation.
 
-    The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can only be
-    shown as long as the run keeps the state before their generation. Robots are drawn without a display, by
-    EGL or OSMesa (MUJOCO_GL chooses), at 60 frames a second or less, or with --fps every step. Of a run on Brax a
-    page for a browser is made, with the elite alone, in Brax's viewer, which the page loads from the Internet.
+    The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can be shown
+    only while the run keeps the state before their generation. Robots are rendered without a display, by EGL or OSMesa
+    (see MUJOCO_GL), at 60 frames per second or less; with --fps every step is rendered. For a run on Brax the command
+    writes a web page of the elite alone, in Brax's viewer, which the page loads from the Internet.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
@@ -85,17 +83,17 @@ def render(
         if reader.config.environment.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):
-                raise UserError(f"--{option} is for videos; of a run on Brax a page with the elite alone is made")
+                raise UserError(f"--{option} is for videos; a run on Brax is rendered as a web page of the elite alone")
             _page(reader, generation, episode_seeds(episodes, seed), out, max_episode_steps, force)
             return
         check_format(out)
-        generation, players = choose_agents(reader, generation, members)
+        generation, agents = choose_agents(reader, generation, members)
         reference_batch = reader.reference_batch()
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
             seeds = episode_seeds(episodes, seed)
             rendered = play(
                 reader.config,
-                players,
+                agents,
                 seeds,
                 aside,
                 max_episode_steps=max_episode_steps,
@@ -106,12 +104,12 @@ def render(
                 on_progress=lambda finished, step: bar(finished, f", step {step:,}"),
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
-            for m, player in enumerate(players):
-                print(f"episode {number}, {player.name}: {_played(outcomes, m)}")
+            for m, agent in enumerate(agents):
+                print(f"episode {number}, {agent.name}: {_played(outcomes, m)}")
         width, height = rendered.size
         print(
             f"wrote {out}: generation {generation} on {reader.config.env.name}, {rendered.frames:,} frames of "
-            f"{width}x{height}, {rendered.fps:g} a second",
+            f"{width}x{height}, {rendered.fps:g} per second",
             flush=True,
         )
 

@@ -1,4 +1,4 @@
-"""Options and the progress bar that the commands replaying an elite share."""
+"""Options and progress bar shared by the commands that replay an elite."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import typer
 
 RunPath = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
 Generation = Annotated[
-    int | None, typer.Option(help="The generation whose elite to take [default: the last finished one].")
+    int | None, typer.Option(help="The generation of the elite [default: the last finished generation].")
 ]
 Seed = Annotated[
     int | None,
     typer.Option(min=0, max=2**63 - 1, help="Seed to draw the episodes' seeds from [default: the held-out seeds]."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is already there.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file or folder.")]
 
 
 @contextmanager
 def progress_bar(episodes: int) -> Iterator[Callable[[int, str], None]]:
     """Show a progress bar during the block.
 
-    The bar is on standard error, so that standard output holds results only. Without a terminal there is no bar.
+    The bar is shown on standard error if that is a terminal, so that standard output contains only results.
 
     Args:
         episodes: Number of episodes at which the bar is full.
 
     Yields:
-        A function that updates the bar, of the number of finished episodes and a text to show after it.
+        Function (finished, text) that updates the bar: the number of finished episodes, and a text to append.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -38,12 +38,12 @@ def sweep(
     ] = None,
     overrides: Overrides = None,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Report on the trials that are there; start none.")
+        bool, typer.Option("--report-only", help="Report on the existing trials without starting any.")
     ] = False,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Train configurations x games x seeds, or search values of keys; resume what was stopped, and report on it."""
+    """Train a grid of configurations x games x seeds, or search hyperparameters; resumes interrupted trials."""
     with reported_errors(debug), sigterm_raises():
         from neuroevo.sweeps.report import write_report
         from neuroevo.sweeps.status import status_of
@@ -57,7 +57,7 @@ def sweep(
         study = Study(chosen.out, chosen.trust)
         trials = study.trials(chosen)
         if all(trial.status == "waiting" for trial in trials):
-            raise UserError(f"no trial of {file} in {chosen.out} has begun; without --report-only they are started")
+            raise UserError(f"no trial of {file} in {chosen.out} has started; omit --report-only to start them")
         tell = print if report_only else say
         tell("\n" + write_report(chosen, [status_of(chosen, trial) for trial in trials], study))
         tell(f"this table, CSV files and figures are in {chosen.out}")
@@ -68,7 +68,7 @@ def sweep(
 
 
 def run_all(chosen: Sweep) -> None:
-    """Run the trials of a sweep that are not over, and show their progress. KeyboardInterrupt says how to resume it."""
+    """Run the unfinished trials of a sweep and show their progress; an interrupt's message says how to resume."""
     from neuroevo.cli.sweep_progress import SweepProgress
     from neuroevo.sweeps.driver import run_sweep
 
@@ -86,5 +86,5 @@ def report_failures(failed: Sequence[Trial], chosen: Sweep) -> None:
     print(f"neuroevo: {len(failed)} of {chosen.trials} trials failed:", file=sys.stderr)
     for trial in failed:
         how, *output = trial.reason.splitlines()
-        print(f"  {trial.name} {how}{'; it printed at the end:' if output else ''}", file=sys.stderr)
+        print(f"  {trial.name} {how}{'; the last lines of its output:' if output else ''}", file=sys.stderr)
         print("".join(f"    {line}\n" for line in output), end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Show the progress of a sweep: a line per event, and on a terminal a live table of the trials below the lines."""
+"""Progress of a sweep: a line per event, and on a terminal a live table of the trials below the lines."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from neuroevo.sweeps.status import describe, number, rank
 from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.system.console import say
 
-SECONDS_BETWEEN_LINES = 30  # about one trial's generations
+SECONDS_BETWEEN_LINES = 30  # about the generations of one trial
 _ROWS = 20  # of the live table
 
 
 class SweepProgress(SweepWatcher):
-    """Printer of a line per event, in files and pipes at most every half a minute one about a trial's generations.
+    """Printer of a line per event of a sweep.
 
-    A terminal has these in a table below the lines, the best trial first, while the context manager `live` is entered.
+    In files and pipes, lines about a trial's generations are at least half a minute apart. On a terminal, a table below
+    the lines shows the generations instead, the best trial first, while the context manager `live` is entered.
 
     Args:
         sweep: The sweep.
-        console: Where to print; None: standard output.
+        console: The console to print to; None: standard output.
     """
 
     def __init__(self, sweep: Sweep, console: Console | None = None):
@@ -53,7 +54,7 @@ class SweepProgress(SweepWatcher):
     @override
     def started(self, trial: Trial, resumes: bool) -> None:
         self._trials[trial.number] = trial
-        if trial.number in self._last_line:  # another part of population-based training, or another process
+        if trial.number in self._last_line:  # resumed by population-based training or by another process
             return
         values = ", ".join(f"{key} {value_text(value)}" for key, value in trial.values.items())
         self._say(f"{trial.name} {'resumes' if resumes else 'starts'}" + (f": {values}" if values else ""))
@@ -69,7 +70,7 @@ class SweepProgress(SweepWatcher):
 
     @override
     def unreadable(self, trial: Trial, reason: str) -> None:
-        self._say(f"{trial.name} continues, but cannot be shown: {reason}")
+        self._say(f"{trial.name} continues, but its progress cannot be read: {reason}")
 
     @override
     def ended(self, trial: Trial) -> None:
@@ -83,7 +84,7 @@ class SweepProgress(SweepWatcher):
             self.live.update(self.table(), refresh=True)
 
     def table(self) -> Table:
-        """Make the table: trials with a result, the best first, then those that have begun; as many rows as fit."""
+        """Build the table: trials with a result, best first, then other started trials, up to the maximum of rows."""
         sweep = self._sweep
         table = Table("trial", *sweep.space, sweep.metric, "generations", "steps", "status", box=None)
         begun = [(self._rows.get(each.number, {}), each) for each in self._trials.values() if each.status != "waiting"]

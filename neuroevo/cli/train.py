@@ -40,36 +40,36 @@ def train(
         typer.Option(
             parser=paths.folder,
             metavar="DIR",
-            help="Resume the run in this folder; with CONFIG, start it if there is none.",
+            help="Resume the run in this folder; with CONFIG, start a new run if the folder has none.",
         ),
     ] = None,
     env: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The environment; the same as --set env.name=..."),
+        typer.Option(metavar="NAME", help="The environment; same as --set env.name=..."),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="The budget of wall time; the same as --set training.minutes=..."),
+        typer.Option(help="Wall-clock budget in minutes; same as --set training.minutes=..."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, max=2**63 - 1, help="The run's seed; the same as --set training.seed=..."),
+        typer.Option(min=0, max=2**63 - 1, help="The run's seed; same as --set training.seed=..."),
     ] = None,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None,
-        typer.Option(help="Where networks are evaluated; the same as --set hardware.device=..."),
+        typer.Option(help="Device that evaluates networks; same as --set hardware.device=..."),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Play on a Ray cluster: auto, HOST:PORT, local or none; the same as --set cluster.address=...",
+            help="Ray cluster to use: auto, HOST:PORT, local or none; same as --set cluster.address=...",
         ),
     ] = None,
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Evolve networks as a configuration says, or resume a run that was stopped."""
+    """Train a population of networks with a configuration, or resume an interrupted run."""
     with reported_errors(debug), sigterm_raises():
         options = {
             "env.name": env,
@@ -85,17 +85,17 @@ def train(
 def choose_folder(
     config: Path | None, overrides: list[str], out: Path | None, resume: Path | None, trust: bool = False
 ) -> RunFolder:
-    """Make or opens the folder of the run to train.
+    """Prepare the folder of the run to train.
 
     Args:
         config: The file or preset of a new run; None to resume one.
         overrides: Changes to the configuration's keys, such as "training.seed=3".
         out: The folder of a new run; None for the default.
-        resume: The folder of a run to resume; with `config`, a new run is started there if there is none.
-        trust: Whether to run code and read models that runs name, whoever made them.
+        resume: The folder of a run to resume; with `config`, a new run is started if the folder has none.
+        trust: Allow external code and models referenced by runs that the user did not create.
 
     Returns:
-        The folder, to which nothing is written yet.
+        The folder; nothing has been written to it yet.
 
     Raises:
         UserError: The options contradict each other, the configuration has problems, a new run's folder is taken, or
@@ -117,10 +117,10 @@ def choose_folder(
 
 
 def train_run(folder: RunFolder) -> None:
-    """Trains in a run's folder until a budget is spent, and prints the progress.
+    """Train in a run's folder until a budget is spent, and print the progress.
 
     Args:
-        folder: The run's folder, which is opened and closed here.
+        folder: The run's folder; this function opens and closes it.
 
     Raises:
         KeyboardInterrupt: The run was interrupted or terminated; the message says how to resume it.
@@ -135,7 +135,7 @@ def train_run(folder: RunFolder) -> None:
 
     config, before = folder.config, folder.state
     for unusable in folder.unusable:
-        print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
+        print(f"neuroevo: skipped {unusable}", file=sys.stderr, flush=True)
     evaluator = make_evaluator(config, folder.reference_batch)
     try:
         with folder.open(sys.argv, info_of(evaluator)), make_progress() as progress:
@@ -152,11 +152,14 @@ def train_run(folder: RunFolder) -> None:
                 raise type(interrupt)(f"; to resume: neuroevo train --resume {folder.path}") from None
             except DiskError as error:
                 raise DiskError(f"{error}; to resume: neuroevo train --resume {folder.path}") from error
-            except EnvironmentFailure as error:  # its message mostly ends with a traceback, hence the new line
+            except EnvironmentFailure as error:  # the message usually ends with a traceback, hence the newline
                 raise EnvironmentFailure(f"{error}\nto resume: neuroevo train --resume {folder.path}") from error
         if finished(before, config.training):
             budgets = "training.generations, training.minutes or training.total_steps"
-            say(f"nothing was left to play; with a larger budget the run goes on, by --set {budgets}")
+            say(f"the run was already finished; to continue it, increase {budgets} with --set")
         say(f"finished {spent(state, config.training)}; results are in {folder.path}")
+        if sys.stdout.isatty():
+            for command in ("inspect", "evaluate", "plot", "render"):
+                say(f"  neuroevo {command} {folder.path}")
     finally:
         evaluator.close()

@@ -1,1 +1,1 @@
-"""Many machines: an evaluator that hands a run's episodes to players on the machines of a Ray cluster."""
+"""Distributed evaluation: an evaluator that dispatches a run's episodes to players on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""Ray's actor with a player: its methods are called by drivers, several at a time."""
+"""Ray actor that contains a player; drivers call its methods concurrently."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings
 
-_IDLE_SECONDS = 120.0  # without a call, after which a shared player ends itself
+_IDLE_SECONDS = 120.0  # time without a call after which a shared player terminates itself
 
 
 class PlayerActor:
-    """Player in a process of its own on one machine. Ray runs several of its methods at a time."""
+    """Ray actor with a player. Ray runs several of its methods concurrently."""
 
     def __init__(self, idle_seconds: float | None = None):
         """Make the actor without its player.
 
         Args:
-            idle_seconds: Time without a call after which the process ends itself; None: never.
+            idle_seconds: Time without a call after which the process terminates itself; None: never.
         """
         self._turns: dict[str, _Turn] = {}  # by client
         self._player: Player | None = None
-        self._lock = threading.Lock()  # while the player is made
+        self._lock = threading.Lock()  # held while the player is made
         self._called = time.monotonic()
         if idle_seconds is not None:
             threading.Thread(target=self._end_when_idle, args=[idle_seconds], daemon=True).start()
 
     def start(self, settings: PlayerSettings, threads: int, reference_batch: np.ndarray | None) -> PlayerFacts:
-        """Make the player, unless there is one, with the arguments of Player.
+        """Make the player with the arguments of Player, unless it exists, and return its facts.
 
         Raises:
-            EnvironmentFailure: An environment has failed; the player plays nothing more.
+            EnvironmentFailure: An environment has failed; the player is unusable.
         """
         with self._lock:
             self._called = time.monotonic()
@@ -56,10 +56,10 @@ class PlayerActor:
 
         Args:
             client: Name of the client.
-            number: Number of the client's message, from 0; Ray's threads may start with a later one.
-            pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
+            number: Number of the client's message, from 0; Ray's threads may receive messages out of order.
+            pieces: Pairs of a piece and its priority, pickled here because Ray's pickling takes the driver longer.
             new: Ray's references to the tables and centers of batches that are new to this player, by number.
-            over: Batches of which no more pieces will come.
+            over: Numbers of finished batches.
         """
         assert self._player is not None, "started"
         self._called = time.monotonic()
@@ -103,16 +103,17 @@ def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:
 
     Args:
         node: Ray's identifier of the machine.
-        name: Name by which others find it; it then outlives this process, but not a time without a call. None: no name.
-        clients: How many there may be at a time.
+        name: Name under which other processes find the player; it outlives this process and terminates when idle. None:
+            the player has no name.
+        clients: Maximal number of concurrent clients.
 
     Returns:
         Ray's handle of a PlayerActor, to be started.
     """
     shared: dict[str, Any] = {} if name is None else dict(name=name, get_if_exists=True, lifetime="detached")
     actor = ray.remote(PlayerActor).options(
-        num_cpus=0,  # the machine is this player's; Ray's count of free cores must not keep it waiting
-        max_concurrency=2 * clients,  # each may wait for results while it submits
+        num_cpus=0,  # the player uses the whole machine; it must not wait for Ray's count of free cores
+        max_concurrency=2 * clients,  # each client may wait for results while it submits
         max_restarts=0,
         max_task_retries=0,
         scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
@@ -128,6 +129,6 @@ def _fetch(where: tuple[Any, Sequence[Any]]) -> tuple[Any, list[np.ndarray]]:
 
 
 def kill(actor: Any) -> None:
-    """End an actor that may have ended already."""
+    """Terminate an actor that may have terminated already."""
     with suppress(RayError, ValueError):
         ray.kill(actor)

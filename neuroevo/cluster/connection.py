@@ -1,4 +1,4 @@
-"""Functions that join and leave a Ray cluster, list its machines and give the reason of a failed call."""
+"""Functions that join and leave a Ray cluster, list its machines and describe failed calls."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Node = Mapping[str, Any]  # a machine, as Ray describes it
 
 
 def join(address: str, name: str | None = None) -> bool:
-    """Join a Ray cluster, or start one of this machine alone.
+    """Join a Ray cluster, or start one that consists of this machine.
 
     Args:
-        address: "local" for a new one, "auto" for the one that runs on this machine, or host:port of its head.
-        name: Whose actors this process finds by their names: those of all that join with it; None: its own alone.
+        address: "local" for a new cluster, "auto" for the cluster on this machine, or host:port of the cluster's head.
+        name: Namespace of actor names, shared by all processes that join with this name; None: a private namespace.
 
     Returns:
-        Whether this process had not joined before, and so has to leave.
+        True if this process had not joined before; the caller then has to leave.
 
     Raises:
         UserError: The address is invalid, or the cluster cannot be joined.
@@ -44,7 +44,7 @@ def join(address: str, name: str | None = None) -> bool:
     if address not in ("local", "auto"):
         _require_a_listener(address)
     options: dict[str, Any] = {"namespace": f"neuroevo-{name or uuid.uuid4().hex}"}  # of names of actors
-    # Ray puts the driver's current folder first on the workers' path, unless it is told that this is a client's job.
+    # Ray puts the driver's working directory first on the workers' path, except for the job of a client.
     options["job_config"] = JobConfig(_client_job=True)
     if address == "local":
         options["include_dashboard"] = False
@@ -64,7 +64,7 @@ def nodes() -> list[Node]:
 
 
 def ask_for_nodes() -> Future[list[Node]]:
-    """Call nodes() in a thread of its own: without the cluster's head, Ray waits for it and lets no signal through."""
+    """Call nodes() in a thread, because without the cluster's head the call blocks and signals are not handled."""
     answer: Future[list[Node]] = Future()
 
     def ask() -> None:
@@ -78,23 +78,23 @@ def ask_for_nodes() -> Future[list[Node]]:
 
 
 def is_head(node: Node) -> bool:
-    """Return whether the cluster's head is on a machine."""
+    """Return whether a machine is the cluster's head."""
     return "node:__internal_head__" in node["Resources"]
 
 
 def leave() -> None:
-    """Leave the cluster; one of this machine alone ends."""
+    """Leave the cluster; a local cluster is shut down."""
     with _own_signal_handlers():
         ray.shutdown()
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a call of a player failed, in one line."""
+    """Return in one line why a call of a player failed."""
     if isinstance(error, RayTaskError):
         cause = error.cause if error.cause is not None else error
         return _first_line(cause) if isinstance(cause, UserError) else f"{type(cause).__name__}: {_first_line(cause)}"
     if isinstance(error, RayActorError):
-        return "its process has died or cannot be reached"
+        return "its process has died or is unreachable"
     return f"{type(error).__name__}: {_first_line(error)}"
 
 

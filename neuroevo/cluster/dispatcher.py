@@ -26,22 +26,22 @@ from neuroevo.system.console import say
 from neuroevo.system.signals import deferred_signals
 
 log = logging.getLogger("neuroevo")
-_REPORT_SECONDS = 0.5  # within which a player answers, with results or without; longer where there are many players
-_DRIVER_SECONDS_A_CALL = 0.004  # so that the driver spends at most a part of its time on calls
-_NEWS_SECONDS = 10.0  # between messages about what is waited for
-_IDLE_AT_A_TIME = 16  # players that are looked at between two waits
-_START_SECONDS = 0.05  # between looks at whether players are ready
+_REPORT_SECONDS = 0.5  # within which a player responds, even without results; longer with many players
+_DRIVER_SECONDS_A_CALL = 0.004  # report interval per player, which limits the driver's rate of calls
+_NEWS_SECONDS = 10.0  # between status messages
+_IDLE_AT_A_TIME = 16  # idle players that are served between two waits
+_START_SECONDS = 0.05  # between polls for ready players
 _Message = tuple[int, bytes, dict[int, Any], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """Batch that is not over.
+    """Unfinished batch.
 
     Attributes:
-        batch: Where results are booked.
-        episodes: What is played.
-        priority: Batches of a lower number go first.
+        batch: The batch, which receives the results.
+        episodes: Its episodes.
+        priority: Batches with a lower priority number are played first.
         where: Ray's references to the table and to the vectors of its centers.
     """
 
@@ -53,25 +53,25 @@ class Sent:
 
 @dataclass(eq=False)
 class _Player:
-    """Machine that takes part, and its state."""
+    """Active machine and the state of its player."""
 
     machine: Machine
-    messages: int = 0  # that it has been sent
-    known: set[int] = field(default_factory=set)  # batches whose tables it has
-    asked: float | None = None  # when, for results; None: it is not asked at present
+    messages: int = 0  # number of messages sent
+    known: set[int] = field(default_factory=set)  # batches whose tables the player has
+    asked: float | None = None  # time of the pending request for results; None: no request is pending
     silent: bool = False
-    measured: float = field(default_factory=time.monotonic)  # when its last results came
+    measured: float = field(default_factory=time.monotonic)  # time of the last results
 
 
 class Dispatcher:
     """Dispatcher of batches to players.
 
     Args:
-        cluster: How machines are used.
-        machines: Those of the cluster, or the one that is shared with others.
+        cluster: The cluster's settings.
+        machines: The cluster's machines, or the machine that is shared with other runs.
 
     Attributes:
-        calls: Number of calls of players that have been answered.
+        calls: Number of completed calls of players.
     """
 
     def __init__(self, cluster: Cluster, machines: Machines):
@@ -80,15 +80,15 @@ class Dispatcher:
         self._batches: dict[int, Sent] = {}
         self._players: dict[int, _Player] = {}
         self._calls: dict[Any, int] = {}  # the player's number, by Ray's reference to its answer
-        self._gone = Work()  # of players that are lost
-        self._reported = time.monotonic()  # when the user was last told of machines that are missing
+        self._gone = Work()  # work of lost players
+        self._reported = time.monotonic()  # time of the last status message
         self.calls = 0
 
     def wait_for_machines(self) -> PlayerFacts:
         """Wait until enough machines play, and return the facts of one of them.
 
         Raises:
-            UserError: No machine can play, or some cannot and the run is configured to stop then.
+            UserError: No machine can play, or some cannot and cluster.on_refusal is not "continue".
         """
         wanted = self._cluster.machines
         while len(self._players) < wanted:
@@ -102,8 +102,8 @@ class Dispatcher:
                 if self._cluster.on_refusal == "continue":
                     break
                 raise UserError(
-                    f"{play} of {wanted} machines play, others cannot: {'; '.join(refusals)}. Mend those, lower "
-                    "cluster.machines, or start with the machines that can, by --set cluster.on_refusal=continue"
+                    f"only {play} of {wanted} machines can play: {'; '.join(refusals)}. Fix the other machines, lower "
+                    "cluster.machines, or start without them: --set cluster.on_refusal=continue"
                 )
             missing = wanted - play - starting
             hint = f"; waiting for {missing} to join the cluster, or lower cluster.machines" if missing > 0 else ""
@@ -115,7 +115,7 @@ class Dispatcher:
         """Add a batch.
 
         Args:
-            number: The batch's number, which no other batch has had.
+            number: Unique number of the batch.
             batch: The batch, with at least one episode.
         """
         self._batches[number] = batch
@@ -123,13 +123,13 @@ class Dispatcher:
         self._hand_out()
 
     def collect(self, seconds: float) -> None:
-        """Wait for answers or a short time, book the results in their batches, and dispatch more episodes.
+        """Wait for responses, record the results in their batches, and dispatch more episodes.
 
         Args:
-            seconds: How long to wait at most.
+            seconds: Maximal time to wait.
 
         Raises:
-            EnvironmentFailure: An environment failed, or an episode has cost as many players as it may.
+            EnvironmentFailure: An environment failed, or an episode has killed the maximal number of players.
         """
         changed = self._welcome() or self._give_up_on_the_silent()
         if changed or not self._calls:
@@ -147,14 +147,14 @@ class Dispatcher:
             ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
         players, answered = len(self._players), set()
         for call in ready:
-            number = self._calls.pop(call, None)  # None: of a player that an answer before this one has lost
+            number = self._calls.pop(call, None)  # None: an earlier response of this loop has removed the player
             if number is not None:
                 answered.add(number)
                 self._answer(number, call)
         self._hand_out(answered if len(self._players) == players else None)
 
     def _idle(self) -> Iterator[int]:
-        """Return the players that have nothing to do; they may get episodes of slower ones."""
+        """Return the idle players; they may get episodes of slower players."""
         return (number for number, player in self._players.items() if player.asked is None)
 
     def work(self) -> Work:
@@ -162,7 +162,7 @@ class Dispatcher:
         return sum((player.machine.work for player in self._players.values()), self._gone)
 
     def _welcome(self) -> bool:
-        """Let players that have become ready take part; return whether there were any."""
+        """Add the players that have become ready; return whether there were any."""
         ready = self._machines.poll()
         for machine in ready:
             self._players[machine.number] = _Player(machine)
@@ -170,7 +170,7 @@ class Dispatcher:
         return bool(ready)
 
     def _hand_out(self, numbers: Iterable[int] | None = None) -> None:
-        """Dispatch to players the episodes that they should have; to all players if `numbers` is None."""
+        """Dispatch further episodes to the players of these numbers; None: to all players."""
         for number in list(self._players) if numbers is None else numbers:
             if number in self._players and not self._players[number].silent:
                 self._hand_out_to(number, self._players[number])
@@ -185,7 +185,7 @@ class Dispatcher:
             self._calls[player.machine.actor.results.remote(client, enough, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
-        """Return a message for PlayerActor: number, pieces with priorities, where new tables are, and those over."""
+        """Return a message for PlayerActor: number, pieces with priorities, references to new tables, done batches."""
         new = {piece.batch for piece, _ in pieces} - player.known
         over = [number for number in player.known if number not in self._batches]
         player.known = (player.known | new).difference(over)
@@ -203,9 +203,9 @@ class Dispatcher:
             report = ray.get(call)
         except RayTaskError as error:
             if isinstance(error.cause, Exception):
-                raise error.cause from None  # an environment's failure, as it would have been raised here
+                raise error.cause from None  # an environment's failure, the same exception as without a cluster
             raise
-        except RayError as error:  # the player has died, or its machine and what was there
+        except RayError as error:  # the player or its machine has died
             self._lose(number, reason_of(error))
             return
         if report is not None:
@@ -217,7 +217,7 @@ class Dispatcher:
         player.machine.work = report.work
         for whose, results in report.results:
             places = self._schedule.finish(number, whose, results.ids.tolist(), now)
-            if len(places):  # otherwise others were first
+            if len(places):  # otherwise other players were first
                 batch = self._batches[whose].batch
                 batch.book(results if len(places) == len(results) else results.at(places))
                 if not batch.left:
@@ -236,14 +236,14 @@ class Dispatcher:
         except KilledTooOften as killed:
             episode = self._batches[killed.batch].episodes[killed.episode]
             raise EnvironmentFailure(
-                f"an episode has cost {killed.deaths} players, the last on {machine.facts.host} where it was played "
+                f"an episode has killed {killed.deaths} players, the last on {machine.facts.host} where it was played "
                 f"alone: seed {episode.seed} of {episode.genome} ({why})"
             ) from None
 
     def _give_up_on_the_silent(self) -> bool:
-        """Let others also play the episodes of players that have fallen silent; return whether any of these is new.
+        """Dispatch the episodes of unresponsive players to other players, too; return whether any is newly so.
 
-        Where no other player is left, they are replaced: a process that was stopped, or hangs, would not come back.
+        If all players are unresponsive, they are replaced: a process that was stopped or hangs would not come back.
         """
         now, patience = time.monotonic(), self._report_seconds + self._cluster.hedge
         silent = [
@@ -256,15 +256,15 @@ class Dispatcher:
         if all(player.silent for player in self._players.values()):
             for number, player in list(self._players.items()):
                 kill(player.machine.actor)
-                self._lose(number, "it does not answer, nor does any other")
+                self._lose(number, "no player responds")
             return bool(silent)
         for number, player in silent:
-            log.warning("%s does not answer; its episodes are played elsewhere, too", player.machine.facts.host)
+            log.warning("%s does not respond; its episodes are also played elsewhere", player.machine.facts.host)
             self._schedule.give_up_on(number)
         return bool(silent)
 
     def _tell(self, news: str) -> None:
-        """Print news, unless something was printed a short time ago."""
+        """Print a status message, at most one per _NEWS_SECONDS."""
         now = time.monotonic()
         if now - self._reported > _NEWS_SECONDS:
             self._reported = now

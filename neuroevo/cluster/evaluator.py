@@ -1,4 +1,4 @@
-"""Evaluator of a run that plays on the machines of a Ray cluster; the outcomes are those of one machine."""
+"""Evaluator that plays a run's episodes on a Ray cluster, with outcomes identical to those on one machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from neuroevo.core.genome import Center
 from neuroevo.native.weights import NativeWeights
 from neuroevo.system.signals import deferred_signals
 
-_WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
-_CENTERS = 8  # references that are kept for later batches
+_WAIT_SECONDS = 0.05  # maximal time between checks of signals and progress
+_CENTERS = 8  # number of cached references
 _ENDED_BY_RAY = (
-    "neuroevo: this process has been ended from outside: by a signal, or by Ray, which ends it when the raylet of this "
-    "machine or the cluster's head is lost; to resume: neuroevo train --resume RUN"
+    "neuroevo: this process was terminated from outside: by a signal, or by Ray, which terminates it when the raylet "
+    "of this machine or the cluster's head is lost; to resume: neuroevo train --resume RUN"
 )
 
 
@@ -37,16 +37,16 @@ class ClusterEvaluator(Closing):
     """Evaluator on the machines of a Ray cluster; satisfies the Evaluator protocol.
 
     Args:
-        cluster: How machines are found and used.
-        machines: Those of the cluster, or the one that is shared with others.
-        network: Which of the players' networks is network 0 of genomes.
+        cluster: The cluster's settings.
+        machines: The cluster's machines, or the machine that is shared with other runs.
+        network: Index, among the players' networks, of the network that is network 0 of genomes.
 
     Attributes:
-        device: Where networks are evaluated, "cpu" or "gpu", the same on every machine.
-        behavior_size: Number of values recorded of an episode.
+        device: Device that evaluates networks, "cpu" or "gpu", the same on every machine.
+        behavior_size: Number of behavior values recorded per episode.
 
     Raises:
-        UserError: There is no cluster, or no machine can play.
+        UserError: The cluster cannot be joined, or no machine can play.
     """
 
     def __init__(self, cluster: Cluster, machines: Machines, network: int = 0):
@@ -72,19 +72,19 @@ class ClusterEvaluator(Closing):
         return self.wait(self.submit(episodes), on_progress)
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
-        """Send the episodes and return at once. Those of a lower priority number are played first.
+        """Dispatch episodes and return immediately. Batches of a lower priority number are played first.
 
         Args:
-            episodes: What to play.
+            episodes: The episodes to play.
             priority: See the Evaluator protocol.
             on_results: Likewise.
 
         Returns:
-            The batch, which wait() takes.
+            The batch, to be passed to wait().
 
         Raises:
-            EnvironmentFailure: An environment failed on one of the machines. This and KeyboardInterrupt leave the
-                evaluator closed.
+            EnvironmentFailure: An environment failed on one of the machines. This exception and KeyboardInterrupt close
+                the evaluator.
         """
         batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype, on_results)
         if not episodes:
@@ -99,12 +99,12 @@ class ClusterEvaluator(Closing):
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
-        """Return a batch's outcomes in the order of its episodes: when all are over, or those known after `seconds`.
+        """Wait until a batch is finished, at most `seconds`, and return its outcomes in the order of its episodes.
 
         It raises the exceptions of submit().
         """
         end = time.perf_counter() + seconds
-        # Signals are deferred, as Ray's code makes other exceptions of those of handlers, or loses them.
+        # Signals are deferred because Ray's code converts or loses exceptions raised by signal handlers.
         with self._closed_on_failure(), deferred_signals() as arrived:
             while batch.left and not arrived and time.perf_counter() < end:
                 self._require_open()
@@ -119,11 +119,11 @@ class ClusterEvaluator(Closing):
 
     @property
     def calls(self) -> int:
-        """Number of calls of players that have been answered."""
+        """Number of completed calls of players."""
         return self._dispatcher.calls
 
     def close(self) -> None:
-        """End the players and leave the cluster. May be called more than once."""
+        """Release the players and leave the cluster. May be called more than once."""
         atexit.unregister(self.close)
         if self._closed:
             return
@@ -137,7 +137,7 @@ class ClusterEvaluator(Closing):
     def _reference(self, center: Center) -> Any:
         """Return Ray's reference to a center's vector, which is sent once even if several batches need it."""
         reference = self._centers.pop(center.name, None) or ray.put(center.vector)
-        self._centers[center.name] = reference  # now the last
+        self._centers[center.name] = reference  # now the most recent
         while len(self._centers) > _CENTERS:
             del self._centers[next(iter(self._centers))]
         return reference

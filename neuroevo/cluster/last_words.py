@@ -1,4 +1,4 @@
-"""A message that a process leaves for the case that something ends it without a chance to print one."""
+"""Message that is printed if the process is terminated before it can print one itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import subprocess
 
 
 class LastWords:
-    """A line on standard error that appears when this process ends before `withdraw()`, however it ends.
+    """Line that is printed to standard error if this process terminates before `withdraw()`, for any reason.
 
-    A child process prints it; it waits for the end of a pipe that this process holds open.
+    A child process prints it when a pipe that this process holds open is closed.
 
     Args:
         text: The line.
@@ -23,5 +23,5 @@ class LastWords:
         )
 
     def withdraw(self) -> None:
-        """End the child without a line. May be called more than once."""
+        """Terminate the child without printing. May be called more than once."""
         self._child.communicate(b"\n")

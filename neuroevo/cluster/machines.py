@@ -1,7 +1,7 @@
-"""The machines of a Ray cluster, with a player on every one that is alive.
+"""Machines of a Ray cluster, with a player on each machine that is alive.
 
-Losing a machine and gaining one are handled alike: every machine that has no player gets one. A machine on which a
-player raises an error when it starts is tried again later, each time after twice the time.
+Lost and new machines are handled alike: each live machine without a player gets one. If a player raises an error when
+it starts, the machine is retried with exponential backoff.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from neuroevo.core.errors import EnvironmentFailure
 from neuroevo.core.evaluator import Work
 
 log = logging.getLogger("neuroevo")
-_POLL_SECONDS = 2.0  # between looks at which machines are alive
+_POLL_SECONDS = 2.0  # between queries of the live machines
 _FIRST_BACK_OFF, _LAST_BACK_OFF = 2.0, 120.0  # seconds
 
 
 @dataclass(eq=False)
 class Machine:
-    """Machine with a player that takes part.
+    """Machine with an active player.
 
     Attributes:
-        number: The player's number, which no other player has had.
+        number: Unique number of the player.
         node: Ray's identifier of the machine.
         actor: Ray's handle of the player.
         facts: The player's facts.
@@ -52,12 +52,12 @@ class Machine:
 
 @dataclass
 class _Waiting:
-    """Machine without a player: when to try again, and what failed."""
+    """Machine without a player: the time of the next attempt and the last failure."""
 
     at: float = 0.0
     back_off: float = _FIRST_BACK_OFF
     failure: str = ""
-    died: bool = False  # its process was ended from outside, which says nothing about the next one
+    died: bool = False  # its process was killed from outside, so the next attempt may succeed
 
 
 @dataclass(eq=False)
@@ -71,10 +71,10 @@ class Machines:
     """Players on the machines of the cluster that this process has joined.
 
     Args:
-        settings: What they play.
-        reference_batch: Observations for vbn layers and safe mutations; None: the run needs none.
-        threads: Worker threads of each; None: as many as the machine offers Ray.
-        head_plays: Whether the machine of the cluster's head has a player.
+        settings: The players' settings.
+        reference_batch: Observations for vbn layers and safe mutations; None: the run needs no reference batch.
+        threads: Worker threads of each player; None: the number of CPUs that the machine offers Ray.
+        head_plays: Whether the cluster's head also gets a player.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Machines:
         self._polled = -_POLL_SECONDS
         self._asked: Future[list[Node]] | None = None
         self._number = 0
-        self._device: str | None = None  # of all players: outcomes in float32 differ between the CPU and the GPU
+        self._device: str | None = None  # the same for all players: float32 outcomes differ between CPU and GPU
 
     def poll(self) -> list[Machine]:
-        """Start players where there is none, and return those that have become ready to play since the last call."""
+        """Start missing players, and return the machines whose players have become ready since the last call."""
         now = time.monotonic()
         if self._asked is None and now - self._polled >= _POLL_SECONDS:
             self._asked, self._polled = ask_for_nodes(), now
@@ -107,7 +107,7 @@ class Machines:
         return [machine for each in list(self._starting.values()) if (machine := self._ready(each)) is not None]
 
     def lost(self, machine: Machine, why: str) -> None:
-        """Drop a machine's player that has died or does not answer; the machine gets another one if it is alive."""
+        """Drop a player that has died or does not respond; its machine gets a new player if it is alive."""
         log.warning("lost the player on %s: %s", machine.facts.host, why)
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
@@ -115,11 +115,11 @@ class Machines:
         self._let_go(machine.actor, machine.client)
 
     def failures(self) -> list[str]:
-        """Return why players could not start, on machines that have no player."""
+        """Return why players could not start, for each machine without a player."""
         return [waiting.failure for waiting in self._waiting.values() if waiting.failure]
 
     def refusals(self) -> list[str]:
-        """Return the failures whose cause has to be fixed before another try can succeed."""
+        """Return the failures that have to be fixed before another attempt can succeed."""
         return [waiting.failure for waiting in self._waiting.values() if waiting.failure and not waiting.died]
 
     @property
@@ -128,7 +128,7 @@ class Machines:
         return len(self._starting)
 
     def close(self) -> None:
-        """End all players, or leave them to other runs."""
+        """Release all players: terminate them, or leave shared ones to other runs."""
         for machine in self._playing.values():
             self._let_go(machine.actor, machine.client)
         for starting in self._starting.values():
@@ -136,7 +136,7 @@ class Machines:
         self._playing, self._starting = {}, {}
 
     def _require_own(self, known: Iterable[Node]) -> None:
-        """Raise EnvironmentFailure if Ray has lost this process's own machine, without which Ray cannot be used."""
+        """Raise EnvironmentFailure if Ray has lost the machine of this process, because Ray is then unusable."""
         own = ray.get_runtime_context().get_node_id()
         if any(node["NodeID"] == own and not node["Alive"] for node in known):
             raise EnvironmentFailure("Ray has lost this machine: its raylet has died, or was cut off for too long")
@@ -162,11 +162,11 @@ class Machines:
         self._starting[number] = _Starting(number, actor, ready)
 
     def _make(self, node: str, threads: int) -> Any:
-        """Make a PlayerActor on a machine, to be started with these threads."""
+        """Make a PlayerActor on a machine, to be started with this number of threads."""
         return make_player(node)
 
     def _let_go(self, actor: Any, client: str | None = None) -> None:
-        """Release a player that is lost or no longer needed; `client` is None if it did not play."""
+        """Release a player that is lost or no longer needed; there is no `client` before it is ready."""
         kill(actor)
 
     def _ready(self, starting: _Starting) -> Machine | None:
@@ -180,7 +180,7 @@ class Machines:
             self._failed(starting, reason_of(error), died=isinstance(error, RayActorError))
             return None
         if self._device not in (None, facts.device):
-            self._failed(starting, f"networks are on its {facts.device}, on other machines' {self._device}")
+            self._failed(starting, f"its networks run on the {facts.device}, those of other machines on {self._device}")
             return None
         self._device = facts.device
         self._waiting.pop(starting.node, None)

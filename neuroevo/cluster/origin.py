@@ -1,4 +1,4 @@
-"""Versions and builds that have to be the same on all machines, so that they play the same."""
+"""Versions and builds that have to be identical on all machines, so that outcomes are identical."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuroevo.native import library
 
 
 def origin() -> dict[str, str]:
-    """Return the values that have to be the same on all machines, by name."""
+    """Return the versions and builds that have to be identical on all machines, by name."""
     build = library.build_info()
     return {
         "neuroevo": VERSION,
@@ -23,7 +23,7 @@ def origin() -> dict[str, str]:
 
 
 def _sources() -> str:
-    """Return a SHA-256 sum over the package's modules, which differs in a checkout of another commit."""
+    """Return a SHA-256 digest of the package's modules, which identifies the commit of a checkout."""
     digest, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
         digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
@@ -31,18 +31,18 @@ def _sources() -> str:
 
 
 def check_origin(expected: Mapping[str, str]) -> None:
-    """Check that this machine has what the driver has.
+    """Check that this machine has the same versions and builds as the driver.
 
     Args:
         expected: origin() of the driver's machine.
 
     Raises:
-        UserError: It does not; the message names the first difference.
+        UserError: A version or build differs; the message names the first difference.
     """
     found = origin()
     for name, value in expected.items():
         if found.get(name) != value:
             raise UserError(
-                f"{socket.gethostname()} has {name} {found.get(name)}, expected {value} as the driver has; "
-                "install the same on every machine"
+                f"{socket.gethostname()} has {name} {found.get(name)}, expected {value} as on the driver; "
+                "install the same version on every machine"
             )

@@ -1,7 +1,7 @@
-"""Player on a machine of the cluster: a local evaluator with all of its cores, fed with pieces of batches.
+"""Player on a machine of the cluster: a local evaluator on all of the machine's cores that plays pieces of batches.
 
-Nothing here depends on Ray: actor.py makes an actor of a Player. Threads of the actor call it, so that new work reaches
-a player while others wait for results. Its episodes may be several clients': evaluators, each with batches of its own.
+Nothing here depends on Ray: actor.py wraps a Player in an actor. The actor's threads call it concurrently, so that new
+work arrives while other calls wait for results. A player serves several clients: evaluators with their own batches.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class PlayerSettings:
 
     Attributes:
         env: The environment's name.
-        env_options: Its options.
-        file_sum: SHA-256 sum of the user's file that the environment is made from; None: there is no such file.
+        env_options: The environment's options.
+        file_sum: SHA-256 digest of the user's file that defines the environment; None: no such file is used.
         networks: The networks that genomes refer to by index.
-        device: "auto", "cpu" or "gpu".
-        behavior: What to record of each episode; None: nothing.
-        kind: Kind of the populations' mutations, as LocalEvaluator takes it.
+        device: Device for networks: "auto", "cpu" or "gpu".
+        behavior: Behavior to record of each episode; None: no behavior is recorded.
+        kind: Kind of the populations' mutations; see LocalEvaluator.
         own_networks: Limits of genomes' own networks, likewise.
         cache_megabytes: Likewise.
-        lanes: Lanes of each player; None: chosen from its machine.
+        lanes: Lanes of each player; None: chosen for its machine.
         slots: Slots of each lane, likewise.
-        engine: What runs the lanes: "auto", "native" or "tensorflow".
-        origin: What the driver's machine has, as origin() returns it.
-        modules: The user's modules that the driver has from a run's folder, as kept_modules() returns them.
-        folder: Where the driver looks for other modules, as current_folder() returns it.
+        engine: Engine that runs the lanes: "auto", "native" or "tensorflow".
+        origin: Versions and builds of the driver's machine, from origin().
+        modules: The user's modules that the driver loaded from a run's folder, from kept_modules().
+        folder: Folder from which the driver imports other modules, from current_folder().
     """
 
     env: str
@@ -74,15 +74,15 @@ class PlayerFacts:
 
     Attributes:
         host: Name of its machine.
-        threads: Worker threads.
-        slots: How many episodes it plays at a time.
-        device: Where it evaluates networks, "cpu" or "gpu".
+        threads: Number of worker threads.
+        slots: Number of episodes that it plays concurrently.
+        device: Device that evaluates networks, "cpu" or "gpu".
         frame_skip: Emulator frames per step.
         observation_size: Length of an observation as a flat vector.
         num_actions: Number of the environment's actions.
         network_texts: The networks as layer lists.
-        behavior_size: Numbers recorded of an episode.
-        behavior_dtype: NumPy's name of their type.
+        behavior_size: Number of behavior values recorded per episode.
+        behavior_dtype: NumPy's name of their dtype.
     """
 
     host: str
@@ -102,9 +102,9 @@ class Report:
     """Work that a player has done for a client since the last report.
 
     Attributes:
-        results: Of each batch, its number and the results; ids are indices in the batch.
-        work: Since the client's first call: steps of its episodes that are over, and the time of the player's worker
-            threads, in which they have worked for all clients.
+        results: Pairs of a batch's number and its new results, whose ids are indices in the batch.
+        work: Work since the client's first call: steps of the client's finished episodes, and the time of the player's
+            worker threads, which work for all clients.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
@@ -115,13 +115,13 @@ class Player(Closing):
     """Player of pieces of batches.
 
     Args:
-        settings: What it plays.
-        threads: Worker threads.
-        reference_batch: Observations for vbn layers and safe mutations; None: the run needs none.
-        fetch: Gets a batch's table and the vectors of its centers, in the table's order.
+        settings: The player's settings.
+        threads: Number of worker threads.
+        reference_batch: Observations for vbn layers and safe mutations; None: the run needs no reference batch.
+        fetch: Function that returns a batch's table and the vectors of its centers, in the table's order.
 
     Raises:
-        UserError: This machine's neuroevo is not the driver's, or it cannot play with these settings.
+        UserError: The versions or builds of this machine differ from the driver's, or the settings are unusable here.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Player(Closing):
         environment = registry.find(settings.env, settings.env_options)
         if environment.file is not None and environment.file.sha256() != settings.file_sum:
             where = f"{environment.file.path} on {socket.gethostname()}"
-            raise UserError(f"{where} does not hold what it holds on the driver's machine")
+            raise UserError(f"{where} differs from the file on the driver's machine")
         self._evaluator = LocalEvaluator(
             environment,
             settings.networks,
@@ -157,8 +157,8 @@ class Player(Closing):
         )
         self._fetch = fetch
         self._clients: dict[str, _Client] = {}
-        self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the evaluator's own batch for it
-        self._news = threading.Condition()  # results have come; its lock is of all that is above
+        self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the batch of the local evaluator
+        self._news = threading.Condition()  # new results; its lock also guards the attributes above
         self._failure: BaseException | None = None
         self._collector = threading.Thread(target=self._collect, name="results", daemon=True)
         self._collector.start()
@@ -183,13 +183,13 @@ class Player(Closing):
     def submit(
         self, client: str, pieces: Sequence[tuple[Piece, int]], new: Mapping[int, Any], over: Sequence[int] = ()
     ) -> None:
-        """Submit pieces and return at once.
+        """Submit pieces and return immediately.
 
         Args:
             client: Name of the client.
-            pieces: Each with the priority of its batch.
-            new: Arguments of fetch(), by the number of each batch of which these are the first pieces.
-            over: Batches of which no more pieces will come.
+            pieces: Pairs of a piece and the priority of its batch.
+            new: Arguments of fetch() for batches that are new to this player, by their numbers.
+            over: Numbers of finished batches.
         """
         own = self._client(client)
         for number, where in new.items():
@@ -198,22 +198,22 @@ class Player(Closing):
         for piece, priority in pieces:
             reader = own.readers[piece.batch]
             episodes = reader.episodes(piece.episodes)
-            with self._news:  # _collect() waits until its piece is known
+            with self._news:  # so that _collect() finds the piece of each batch
                 batch = self._evaluator.submit(episodes, priority, parents=reader.shared_parents(piece.episodes))
                 self._pieces[batch] = own, piece
         for number in over:
             own.readers.pop(number, None)
 
     def results(self, client: str, at_least: int, seconds: float) -> Report:
-        """Report the episodes of a client that are over since its last call.
+        """Report the episodes of a client that have finished since the client's last call.
 
         Args:
             client: Name of the client.
             at_least: Number of episodes to wait for.
-            seconds: How long to wait at most.
+            seconds: Maximal time to wait.
 
         Raises:
-            EnvironmentFailure: An environment failed; the player plays nothing more.
+            EnvironmentFailure: An environment failed; the player is unusable.
         """
         with self._news:
             own = self._client(client)
@@ -225,7 +225,7 @@ class Player(Closing):
             return Report(results, replace(self._evaluator.work() - own.before, steps=own.steps))
 
     def forget(self, client: str) -> None:
-        """Drop the data of a client that is gone, once its episodes are over.
+        """Drop the data of a disconnected client, once its episodes are finished.
 
         Args:
             client: Name of the client.
@@ -233,12 +233,12 @@ class Player(Closing):
         self._clients.pop(client, None)
 
     def check(self) -> None:
-        """Raise the exception that has ended this player's evaluator, if there is one."""
+        """Raise the exception with which this player's evaluator failed, if it has failed."""
         if self._failure is not None:
             raise self._failure
 
     def close(self) -> None:
-        """End the evaluator; the player plays nothing more. May be called more than once."""
+        """Close the evaluator. May be called more than once."""
         atexit.unregister(self.close)
         self._evaluator.close()
         self._collector.join()
@@ -274,11 +274,11 @@ class Player(Closing):
 
 @dataclass(eq=False)
 class _Client:
-    """Client whose episodes are played, and those of its episodes that are over."""
+    """Client with its unreported results."""
 
-    before: Work  # of the player, when it came
+    before: Work  # of the player, at the client's first call
     readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch
     results: list[tuple[int, EpisodeResults]] = field(default_factory=list)  # since its last report
-    new: int = 0  # episodes among them
+    new: int = 0  # number of episodes in `results`
     steps: int = 0
-    waits_for: int | None = None  # as many episodes, if it waits
+    waits_for: int | None = None  # number of episodes that a pending results() waits for

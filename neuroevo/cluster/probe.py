@@ -1,4 +1,4 @@
-"""Reports on the machines of a Ray cluster and whether each could play, for `neuroevo cluster check`."""
+"""Reports on the machines of a Ray cluster, for `neuroevo cluster check`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuroevo.cluster.origin import check_origin, origin
 from neuroevo.native import library
 
 _ANSWER_SECONDS = 60.0  # a worker process has to start, and imports neuroevo
-_LEAST_SHARED_MIB = 256  # of /dev/shm: a generation's table and center are in it
+_LEAST_SHARED_MIB = 256  # size of /dev/shm, which holds a generation's table and center
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class MachineReport:
     """Report on a machine of the cluster.
 
     Attributes:
-        host: Its name, or Ray's address where it does not answer.
-        is_head: Whether the cluster's head is there.
-        cores: How many it offers Ray.
-        why_not: Why it cannot play; "" where it can.
-        warnings: What would make it slow or unreliable.
-        details: What else it has reported: python, gpu, shared_mib, milliseconds of a call there and back.
+        host: Host name as Ray reports it.
+        is_head: Whether the machine is the cluster's head.
+        cores: Number of CPUs that it offers Ray.
+        why_not: Why it cannot play; "" if it can.
+        warnings: Conditions that would make it slow or unreliable.
+        details: Details reported by the machine: host, python, gpu, shared_mib, and milliseconds, the round-trip time.
     """
 
     host: str
@@ -45,7 +45,7 @@ class MachineReport:
 
 
 def probe() -> list[MachineReport]:
-    """Report on every machine that is alive in the cluster that this process has joined, the head first."""
+    """Report on each live machine of the cluster that this process has joined, the head first."""
     expected = origin()
     remote = ray.remote(_own)
     asked = []
@@ -66,7 +66,7 @@ def _report(node: Node, task: Any, answer: Any, expected: Mapping[str, str]) -> 
         ray.get(task.remote(expected), timeout=_ANSWER_SECONDS)
         details["milliseconds"] = 1000 * (time.perf_counter() - begun)
     except GetTimeoutError:
-        why_not = f"no answer within {_ANSWER_SECONDS:g} s"
+        why_not = f"no response within {_ANSWER_SECONDS:g} s"
     except RayError as error:
         why_not = reason_of(error)
     warnings = []
@@ -81,7 +81,7 @@ def _own(expected: Mapping[str, str]) -> dict[str, Any]:
     """Return details of this machine.
 
     Raises:
-        UserError: It does not have what the driver has.
+        UserError: Its versions or builds differ from the driver's.
     """
     check_origin(expected)
     library.core()

@@ -1,15 +1,15 @@
 """Assignment of episodes to players: pure bookkeeping, without Ray, clocks or networks; the caller passes the time.
 
-Players pull: one gets as many episodes as it has slots, and a few ahead, so that a slot that becomes free need not wait
-for the driver. Toward the end of what is pending it gets fewer ahead, and at last none, so that no player keeps
-episodes waiting while another has nothing to do. Batches of a lower priority number go first; others fill the gaps.
+Players pull work: each gets as many episodes as it has slots, plus some prefetched ones, so that a slot that becomes
+free need not wait for the driver. As fewer episodes are pending, players prefetch fewer and finally none, so that no
+player queues episodes while another is idle. Batches with a lower priority number are assigned first.
 
-Episodes of a player that died, or is silent, go back to the front. When nothing is pending, a player with free slots
-also gets episodes of one that takes much longer over an episode than it does. Several players may then have the same
-one: the first result counts, and the others, which are equal, are dropped.
+Episodes of a dead or unresponsive player return to the front of the queue. When nothing is pending, a player with free
+slots also gets episodes of players that need much longer per episode. An episode may then be played by several players:
+the first result counts, and the later results, which are identical, are dropped.
 
-An episode that was being played when a player died is a suspect. A suspect of `retries` - 1 deaths is handed out alone,
-to a player that plays nothing else; if that one dies too, the episode is what kills.
+An episode that was being played when a player died is a suspect. A suspect of `retries` - 1 deaths is assigned to a
+player that plays nothing else; if this player dies as well, the episode is the cause.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-AHEAD_SECONDS = 0.6  # how long a player's episodes ahead last, at the rate at which it plays them
-_CALL_SECONDS = 0.02  # a player says nothing of less than it plays in this time
+AHEAD_SECONDS = 0.6  # playing time of a player's prefetched episodes, at its rate
+_CALL_SECONDS = 0.02  # a report covers at least the episodes that a player plays in this time
 _MOST_AHEAD = 4096
-_SLOWER = 2.0  # an episode is played again elsewhere if its rest takes more than this many times an episode there
-_NEWEST = 0.2  # the weight of the newest episode in the mean time that a player takes over one
+_SLOWER = 2.0  # an episode is also played elsewhere if its rest takes more than this many times an episode there
+_NEWEST = 0.2  # weight of the newest episode in a player's moving average of the time per episode
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some of a batch's episodes, for a player.
+    """Subset of a batch's episodes that is assigned to a player.
 
     Attributes:
         batch: The batch's number.
-        episodes: int32 [K], their indices in the batch.
+        episodes: Indices of the episodes in the batch, int32 [K].
     """
 
     batch: int
     episodes: np.ndarray
 
 
-class KilledTooOften(Exception):  # noqa: N818 (it says what happened)
-    """An episode has cost as many players as it may.
+class KilledTooOften(Exception):  # noqa: N818 (the name describes the event)
+    """Exception for an episode that has killed the maximal number of players.
 
     Attributes:
         batch: The batch's number.
-        episode: Its index in the batch.
-        deaths: How many players it has cost.
+        episode: Index of the episode in the batch.
+        deaths: Number of players that it has killed.
     """
 
     def __init__(self, batch: int, episode: int, deaths: int):
-        super().__init__(f"episode {episode} of batch {batch} has cost {deaths} players")
+        super().__init__(f"episode {episode} of batch {batch} has killed {deaths} players")
         self.batch, self.episode, self.deaths = batch, episode, deaths
 
 
@@ -58,40 +58,40 @@ class Schedule:
     """Pending, assigned and finished episodes.
 
     Args:
-        retries: How many players an episode may cost before KilledTooOften is raised.
+        retries: Number of players that an episode may kill before KilledTooOften is raised.
     """
 
     def __init__(self, retries: int = 3):
         self._retries = retries
-        self._batches: dict[int, _Batch] = {}  # not over, in the order in which they are played
+        self._batches: dict[int, _Batch] = {}  # unfinished batches in the order in which they are played
         self._players: dict[int, _Player] = {}
 
     def add_player(self, player: int, slots: int) -> None:
-        """Let a player take part.
+        """Add a player.
 
         Args:
-            player: Its number, which no other player has had.
-            slots: How many episodes it plays at a time.
+            player: Unique number of the player.
+            slots: Number of episodes that it plays concurrently.
         """
         self._players[player] = _Player(slots)
 
     def add_batch(self, number: int, episodes: int, priority: int) -> None:
-        """Add episodes.
+        """Add a batch.
 
         Args:
-            number: The batch's number, which no other batch has had.
-            episodes: How many it has.
-            priority: Batches of a lower number are played first; equal ones in the order in which they came.
+            number: Unique number of the batch.
+            episodes: Number of its episodes.
+            priority: Batches with a lower priority number are played first; equal ones in the order of their numbers.
         """
         self._batches[number] = _Batch(number, priority, episodes)
         ordered = sorted(self._batches.items(), key=lambda item: (item[1].priority, item[0]))
         self._batches = dict(ordered)
 
     def take(self, player: int, now: float = 0.0) -> list[Piece]:
-        """Assign to a player the episodes that it should have in addition to those that it has.
+        """Assign further episodes to a player.
 
         Args:
-            player: Its number.
+            player: The player's number.
             now: The time in seconds.
 
         Returns:
@@ -102,7 +102,7 @@ class Schedule:
             return []
         suspect = self._suspect()
         if suspect is not None and (own.reserved or not any(other.reserved for other in self._players.values())):
-            own.reserved = True  # it runs dry, and then plays the suspect alone
+            own.reserved = True  # it finishes its episodes, and then plays the suspect alone
             if own.held:
                 return []
             own.reserved, own.alone = False, suspect
@@ -116,7 +116,7 @@ class Schedule:
             pending += batch.pending
             more_urgent += held[number]
             ahead = min(own.ahead, 2 * pending * own.slots // (3 * slots))
-            room = own.slots + ahead - more_urgent  # what is less urgent waits behind it at the player
+            room = own.slots + ahead - more_urgent  # the player queues less urgent episodes behind more urgent ones
             if room > 0 and batch.pending:
                 taken = batch.take(room, own.held)
                 own.held.update(((number, index), now) for index in taken)
@@ -128,7 +128,7 @@ class Schedule:
         return pieces
 
     def _of_slower(self, own: _Player, now: float) -> list[Piece]:
-        """Assign to free slots episodes that others will still have for much longer than this player takes for one."""
+        """Assign to free slots episodes whose rest takes other players much longer than this player needs for one."""
         room, found = own.slots - len(own.held), defaultdict(list)
         for other in self._players.values():
             if room <= 0 or not own.takes or other.takes <= _SLOWER * own.takes:
@@ -144,16 +144,16 @@ class Schedule:
         return [Piece(number, np.array(indices, np.int32)) for number, indices in found.items()]
 
     def finish(self, player: int, batch: int, episodes: Iterable[int], now: float = 0.0) -> np.ndarray:
-        """Book results.
+        """Record results.
 
         Args:
             player: The player's number.
-            batch: The batch's number; the batch may be over already.
-            episodes: Indices in the batch of the episodes that have a result.
+            batch: The batch's number; the batch may already be finished.
+            episodes: Indices in the batch of the episodes with a result.
             now: The time in seconds.
 
         Returns:
-            The places among `episodes` of those that had no result before, int64.
+            Positions in `episodes` of the episodes that had no result before, int64.
         """
         own, known = self._players.get(player), self._batches.get(batch)
         new = []
@@ -172,25 +172,25 @@ class Schedule:
         return np.array(new, np.int64)
 
     def measure(self, player: int, seconds: float) -> None:
-        """Update how many episodes a player should have ahead, from its rate.
+        """Update the number of episodes that a player prefetches from its rate.
 
         Args:
             player: The player's number.
-            seconds: Time in which it finished what finish() has booked since the last measurement.
+            seconds: Time in which it finished the episodes recorded by finish() since the last measurement.
         """
         if player in self._players:
             self._players[player].measure(seconds)
 
     def remove_player(self, player: int) -> None:
-        """Remove a dead player and put its episodes back in front.
+        """Remove a dead player and return its episodes to the front of the queue.
 
         Raises:
-            KilledTooOften: It played a suspect alone.
+            KilledTooOften: The player played a suspect alone.
         """
         own = self._players.pop(player, None)
         if own is None:
             return
-        playing = list(own.held)[: own.slots]  # in the order in which it got them
+        playing = list(own.held)[: own.slots]  # in the order of their assignment
         for batch, index in playing:
             if batch in self._batches:
                 self._batches[batch].deaths[index] += 1
@@ -202,18 +202,18 @@ class Schedule:
         self._put_back(own)
 
     def give_up_on(self, player: int) -> None:
-        """Let others also play what a silent player has; it gets no more episodes before it has had a result."""
+        """Return a silent player's episodes to the queue, so that other players also play them."""
         self._put_back(self._players[player])
 
     def held(self, player: int) -> int:
-        """Return the number of episodes that a player has."""
+        """Return the number of episodes assigned to a player."""
         return len(self._players[player].held)
 
     def enough(self, player: int) -> int:
-        """Return how many of its episodes should be over before a player reports; 0 if it has none.
+        """Return the number of finished episodes after which a player should report; 0 if it has no episodes.
 
-        While episodes are pending, the number is large enough for the call to be worth it, and small enough that no
-        slot has to wait for long.
+        While episodes are pending, the number is large enough to be worth a call, and small enough that no slot waits
+        for long.
         """
         own, held = self._players[player], self.held(player)
         if not self.pending:
@@ -223,12 +223,12 @@ class Schedule:
 
     @property
     def pending(self) -> int:
-        """Number of episodes that no player has."""
+        """Number of episodes that are not assigned to any player."""
         return sum(batch.pending + len(batch.suspects) for batch in self._batches.values())
 
     @property
     def players(self) -> list[int]:
-        """Numbers of the players that take part."""
+        """Numbers of the active players."""
         return list(self._players)
 
     def _put_back(self, own: _Player) -> None:
@@ -246,12 +246,12 @@ class Schedule:
 @dataclass
 class _Player:
     slots: int
-    held: dict[tuple[int, int], float] = field(default_factory=dict)  # since when, by (batch, index), oldest first
-    takes: float = 0.0  # seconds over an episode, since it got it; 0: not known
+    held: dict[tuple[int, int], float] = field(default_factory=dict)  # assignment times by (batch, index), oldest first
+    takes: float = 0.0  # moving average of the seconds from assignment to result; 0: unknown
     alone: tuple[int, int] | None = None  # the suspect that it plays
-    reserved: bool = False  # it runs dry for a suspect
-    finished: int = 0  # since the last measurement
-    ahead: int = 1
+    reserved: bool = False  # it gets no episodes until it is idle and can play a suspect alone
+    finished: int = 0  # episodes since the last measurement
+    ahead: int = 1  # number of episodes to prefetch
 
     def measure(self, seconds: float) -> None:
         if seconds > 0:
@@ -266,16 +266,16 @@ class _Batch:
         self.deaths: defaultdict[int, int] = defaultdict(int)
         self.suspects: dict[int, None] = {}
         self._over = np.zeros(episodes, bool)
-        self._next = 0  # first that no player has had
-        self._front: dict[int, None] = {}  # put back; the last is taken first
-        self._again: set[int] = set()  # handed out twice, since the first player is slow
+        self._next = 0  # first index that was never assigned
+        self._front: dict[int, None] = {}  # returned episodes; the last is taken first
+        self._again: set[int] = set()  # assigned twice because the first player is slow
 
     @property
     def pending(self) -> int:
         return len(self._over) - self._next + len(self._front)
 
     def take(self, most: int, held: Collection[tuple[int, int]]) -> list[int]:
-        """Take at most `most` episodes, without those that are held already."""
+        """Take at most `most` episodes that are not in `held`."""
         taken = [index for index in reversed(self._front) if (self.number, index) not in held][:most]
         for index in taken:
             del self._front[index]
@@ -289,7 +289,7 @@ class _Batch:
             place[index] = None
 
     def play_again(self, index: int) -> bool:
-        """Return whether an episode that a player has may be assigned once more, which is possible once per episode."""
+        """Return whether an assigned episode may be assigned to a second player, which happens at most once."""
         may = not self._over[index] and index not in self._again
         self._again.add(index)
         return may

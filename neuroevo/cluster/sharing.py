@@ -1,8 +1,8 @@
-"""Players that several runs share, such as the trials of a sweep: one for each machine and kind of episode.
+"""Players that several runs share, such as the trials of a sweep: one player per machine and PlayerSettings.
 
-A run of a small population leaves slots idle at every generation's end, and a process with TensorFlow for each run
-takes its memory. Here the runs of many processes have their episodes played by the same players. The first run
-that needs a player starts it; it has a name, by which the others find it, and ends itself after a while without a call.
+A run with a small population leaves slots idle at the end of each generation, and each process with TensorFlow takes
+memory. With shared players, one process plays the episodes of many runs. The first run that needs a player starts it
+under a name, by which the other runs find it; the player terminates itself after a time without calls.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.player import PlayerSettings
 
 _NAME = "neuroevo player"
-_CLIENTS = 64  # of a player at a time
+_CLIENTS = 64  # maximal number of concurrent clients of a player
 
 
 class SharedMachine(Machines):
-    """Single machine on which a run plays with a player that it shares.
+    """Single machine with a player that several runs share.
 
     Args:
-        settings: What the player plays.
-        threads: Its worker threads; None: as many as its machine offers Ray.
-        turn: Index of this run; runs are assigned to machines in turn.
+        settings: The player's settings.
+        threads: Worker threads of the player; None: the number of CPUs that the machine offers Ray.
+        turn: Index of this run; runs are assigned to machines round-robin.
     """
 
     def __init__(self, settings: PlayerSettings, threads: int | None = None, turn: int = 0):
@@ -43,7 +43,7 @@ class SharedMachine(Machines):
         return [able[self._turn % len(able)]] if able and not (self._playing or self._starting) else []
 
     def _make(self, node: str, threads: int) -> Any:
-        """Return the player for what this run plays; the first run that needs it starts it."""
+        """Return the player with this run's settings; the first run that needs it starts it."""
         kind = hashlib.sha256(repr((self._settings, threads)).encode()).hexdigest()[:16]
         return make_player(node, f"{_NAME} {kind} on {node}", _CLIENTS)
 
@@ -55,9 +55,9 @@ class SharedMachine(Machines):
 
 
 def end_players() -> None:
-    """End the shared players of all that have joined the cluster with this process's name."""
-    with suppress(RayError, ConnectionError, RuntimeError):  # the cluster has ended, and they with it
+    """Terminate all shared players in the namespace of this process; see join()."""
+    with suppress(RayError, ConnectionError, RuntimeError):  # the cluster has shut down, and the players with it
         for name in list_named_actors():
             if name.startswith(_NAME):
-                with suppress(ValueError):  # it has ended by itself
+                with suppress(ValueError):  # it has terminated itself
                     kill(ray.get_actor(name))

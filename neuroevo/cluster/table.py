@@ -1,4 +1,4 @@
-"""The episodes of a batch as one table of arrays: each machine fetches it once, and work is indices into it."""
+"""Table of a batch's episodes as arrays: each machine fetches the table once and receives work as indices into it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class EpisodeTable:
     """Table of E episodes.
 
     Attributes:
-        tree: Their genomes.
-        shared: int32 [P], nodes that several of the genomes are children of.
-        episode_nodes: int32 [E], the genomes.
-        episode_seeds: int64 [E].
-        episode_steps: int64 [E], cut-offs in decisions; [1] where they are all the same.
-        episode_normalizers: int32 [E], index into `normalizers`, or -1; [1] where they are all the same.
+        tree: Tree of their genomes.
+        shared: Nodes with several children among the genomes, int32 [P].
+        episode_nodes: Node of each episode's genome, int32 [E].
+        episode_seeds: Seed of each episode, int64 [E].
+        episode_steps: Maximal number of steps of each episode, int64 [E]; [1] if all are equal.
+        episode_normalizers: Index of each normalizer in `normalizers`, or -1, int32 [E]; [1] if all are equal.
         normalizers: The normalizers of the episodes.
     """
 
@@ -45,8 +45,8 @@ def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
     """Encode episodes as a table.
 
     Args:
-        episodes: At least one.
-        network: Which network of the table is network 0 of their genomes.
+        episodes: The episodes, at least one.
+        network: Index, among the table's networks, of the network that is network 0 of the genomes.
     """
     tree, nodes = encode(episode.genome for episode in episodes)
     numbers: dict[Normalizer | None, int] = {None: -1}
@@ -74,13 +74,13 @@ class TableReader:
 
         Args:
             table: The table.
-            centers: The centers of the table's tree with their weights, in its order; None: the tree has them.
+            centers: Centers of the table's tree with their weights, in the tree's order; None: the tree has weights.
         """
         self.table = table
         self._tree = TreeReader(table.tree if centers is None else replace(table.tree, centers=tuple(centers)))
 
     def episodes(self, indices: Iterable[int]) -> list[Episode]:
-        """Return the episodes of these indices."""
+        """Return the episodes at these indices."""
         table = self.table
         steps = np.broadcast_to(table.episode_steps, len(table))
         normalizers = np.broadcast_to(table.episode_normalizers, len(table))
@@ -95,13 +95,13 @@ class TableReader:
         ]
 
     def shared_parents(self, indices: Iterable[int]) -> list[Genome]:
-        """Return the parents of these episodes' genomes that have other children in the table, too."""
+        """Return those parents of these episodes' genomes that have several children in the table."""
         nodes = self.table.episode_nodes[np.fromiter(indices, np.int64)]
         parents = np.unique(self.table.tree.parents[nodes[nodes >= 0]])
         return [self._tree.genome(int(node)) for node in parents[np.isin(parents, self.table.shared)]]
 
 
 def _once(values: Sequence[int], dtype: type) -> np.ndarray:
-    """Return the values [E], or one of them, [1], where all are the same."""
+    """Return the values as an array [E], or [1] if all are equal."""
     array: np.ndarray = np.array(values, dtype)
     return array[:1] if len(array) and (array == array[0]).all() else array

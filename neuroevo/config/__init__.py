@@ -1,1 +1,1 @@
-"""A configuration: its sections and keys, where it is read from, and what is wrong with it."""
+"""Configurations: their schema, sources and validation."""

@@ -1,4 +1,4 @@
-"""A configuration from a file, a preset or tables: checked once, every problem reported at once."""
+"""Load configurations from files, presets or tables, and report all of their problems at once."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] =
     """Load and check the configuration in a TOML file, a JSON file of the 2018 code or a preset.
 
     Args:
-        path: The file, or the preset's name. One in a run's folder is read as load_run_config() does.
-        overrides: Changes to it, such as ["training.seed=3"] or {"training.seed": 3}.
-        trust: Whether to import and parse what a run's configuration names, whoever made the run.
+        path: The file, or the preset's name. A file in a run's folder is loaded with load_run_config().
+        overrides: Changes to its keys, such as ["training.seed=3"] or {"training.seed": 3}.
+        trust: Allow external code and models referenced by a run that the user did not create.
 
     Raises:
-        ConfigError: The configuration has problems; all of them.
-        NotTrustedError: It is a run's, as load_run_config() says.
-        UserError: There is no such file, or it cannot be read.
+        ConfigError: The configuration is invalid; the error lists all of its problems.
+        NotTrustedError: The file belongs to a run that load_run_config() rejects.
+        UserError: The file does not exist or cannot be read.
     """
     if is_of_run(path):
         return load_run_config(Path(path), overrides, trust=trust, trains=True)
@@ -53,25 +53,25 @@ def load_run_config(
     like: Config | None = None,
     trains: bool = False,
 ) -> Config:
-    """Load and check the configuration in a run's folder, which may be external: docs/security.md.
+    """Load and check the configuration in a run's folder, which may come from an untrusted source: docs/security.md.
 
     Args:
         path: The file.
-        overrides: Changes by the user, as load_config() takes them.
-        recorded: What to read in place of the file, from the run's database.
-        trust: Whether to import and parse what it names, whoever made the run.
-        like: A configuration of the user's own: what that names, too, needs no trust.
-        trains: Whether a run with it is to begin or to go on; False: one is only looked at.
+        overrides: Changes by the user, as for load_config().
+        recorded: The configuration in the run's database, used instead of the file.
+        trust: Allow external code and models referenced by the configuration.
+        like: A configuration of the user; its external code and models are trusted.
+        trains: Whether the configuration is used to start or resume a run; False: the run is only inspected.
 
     Raises:
-        ConfigError: The configuration has problems; all of them.
-        NotTrustedError: It names what is not the package's, and the run was not begun on this machine.
-        UserError: There is no such file, or it cannot be read.
+        ConfigError: The configuration is invalid; the error lists all of its problems.
+        NotTrustedError: The configuration references external code, and the run was not started on this machine.
+        UserError: The file does not exist or cannot be read.
     """
     recorded = recorded or Recorded(text_of(path))
     given, changed = parse(recorded.text, path, overrides)
     allowed(path, given.tables, changed, recorded.places, trust=trust, like=like, trains=trains)
-    # A misspelt key counts as the one that was meant, but no module is imported that is not named where it should be.
+    # A misspelt key is treated as the closest valid key, but only modules named by correctly spelt keys are imported.
     with only({each.module for each in named_code(given.tables) if each.module is not None}):
         return _check(given, str(path))
 
@@ -81,13 +81,13 @@ def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[st
 
     Args:
         tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}. A class or
-            function stands for its name, "module:name", as in {"network": {"name": my_module.my_network}}; under
-            env.name one of a gymnasium.Env.
-        overrides: Changes to them, as load_config() takes them.
+            function may be given instead of its name "module:name", as in {"network": {"name": my_module.my_network}};
+            for env.name, a subclass of gymnasium.Env or a function that makes an environment.
+        overrides: Changes to keys, as for load_config().
 
     Raises:
-        ConfigError: The configuration has problems; all of them.
-        UserError: An override is none.
+        ConfigError: The configuration is invalid; the error lists all of its problems.
+        UserError: An override is malformed.
     """
     own = {
         section: {key: name_object(f"{section}.{key}", value) for key, value in table.items()}
@@ -100,7 +100,7 @@ def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[st
 
 
 def _check(given: Translation, source: str) -> Config:
-    """Make the Config. ConfigError: all problems, the given ones and those of other keys."""
+    """Make the Config. ConfigError: lists all problems, those of the translation and those found here."""
     algorithm_name, made, found = _make_sections(given.tables)
     environment: Environment | None = None
     if "env" in made:
@@ -110,14 +110,14 @@ def _check(given: Translation, source: str) -> Config:
         found += _network_problems(made["network"], environment)
     kind = made["algorithm"].mutation_kind if "algorithm" in made else GAUSSIAN
     if not kind.materialized and "network" in made and made["network"].dtype != "float32":
-        reason = f"mutations of {kind}, which {algorithm_name} makes, are for networks of floats, expected float32"
+        reason = f"the mutations ({kind}) of {algorithm_name} require float32 networks, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
     own = made["algorithm"].own_networks if "algorithm" in made else None
     if own is not None and not own.integers and "network" in made and made["network"].dtype != "float32":
-        reason = f"networks that {algorithm_name} makes have layers that integer networks lack, expected float32"
+        reason = f"the networks of {algorithm_name} have layers that int8 does not support, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
     if own is not None and own.graphs and "hardware" in made and made["hardware"].device == "gpu":
-        reason = f"networks that {algorithm_name} makes are evaluated on the CPU alone, expected cpu or auto"
+        reason = f"the networks of {algorithm_name} are evaluated on the CPU only, expected cpu or auto"
         found.append(Problem("hardware.device", reason, "gpu"))
     if environment is not None and "algorithm" in made and made["algorithm"].needs_reference:
         normalized = "network" in made and made["network"].normalize_observations
@@ -132,14 +132,14 @@ def _check(given: Translation, source: str) -> Config:
             found += [replace(problem, key=f"algorithm.{problem.key}") for problem in error.problems]
         if not environment.measures:
             reason = (
-                f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"
+                f"{environment.given_name} has no behavior with these options, expected an algorithm without behaviors"
             )
             found.append(Problem("algorithm.name", reason, algorithm_name))
     found = [problem.renamed(given.names) for problem in found]
     reported = {problem.key for problem in given.problems}
     problems = given.problems + [problem for problem in found if problem.key not in reported]
     refuse(problems, source)
-    assert environment is not None  # an unknown one is a problem
+    assert environment is not None  # an unknown environment is a problem
     made["env"] = Env.of(environment)
     if made["training"].target == "solved":
         made["training"] = replace(made["training"], target=_solved_return(environment, source))
@@ -147,24 +147,24 @@ def _check(given: Translation, source: str) -> Config:
 
 
 def _solved_return(environment: Environment, source: str) -> float:
-    """Return the mean return at which an environment counts as solved. ConfigError: it is not known."""
+    """Return the mean return at which an environment counts as solved. ConfigError: it is unknown."""
     known = environment.solved_return
     if known is None:
-        reason = f"what counts as solved is not known of {environment.given_name} with these options, expected a number"
+        reason = f"{environment.given_name} defines no solved return with these options, expected a number"
         refuse([Problem("training.target", reason, "solved")], source)
     assert known is not None
     return known
 
 
 def _network_problems(network: Network, env: Environment | None) -> list[Problem]:
-    """Find what keeps a network from playing; env: None where the environment is not known."""
+    """Return the problems of a network; `env` is None if the environment is invalid."""
     if env is None:
         return check(network, "")
     return check(network, env.given_name, env.image_observations, env.continuous_actions)
 
 
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:
-    """Return the algorithm's name, the sections that could be made, and the problems of the others."""
+    """Return the algorithm's name, the valid sections, and the problems of the invalid ones."""
     problems: list[Problem] = []
     tables = respell(tables, "", keys_of_sections(), problems, "sections")
     algorithm_name, algorithm = _algorithm(tables, problems)
@@ -191,10 +191,10 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
 
 
 def keys_of_sections(algorithms: Iterable[type[Algorithm]] = ALGORITHMS.values()) -> dict[str, list[str]]:
-    """List the keys that each section may have with any of some algorithms.
+    """List the valid keys of each section for a set of algorithms.
 
     Args:
-        algorithms: Their classes.
+        algorithms: Classes of the algorithms whose keys [algorithm] may have.
 
     Returns:
         Keys by section.
@@ -209,7 +209,7 @@ def _keys(kind: type) -> list[str]:
 
 
 def _algorithm(tables: Mapping[str, Any], problems: list[Problem]) -> tuple[str, type[Algorithm] | None]:
-    """Name and class of the algorithm; no class, after adding to `problems`, when there is none of that name."""
+    """Return the algorithm's name and class; for an unknown name, None after adding to `problems`."""
     table = tables.get("algorithm", {})
     name = table.get("name", "ga") if isinstance(table, Mapping) else "ga"
     try:

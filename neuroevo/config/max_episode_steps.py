@@ -1,6 +1,6 @@
-"""Parse when episodes in training and validation are cut off: after a fixed number of steps, or one that grows.
+"""Cut-off of the episodes in training and validation: a fixed or growing number of steps.
 
-There are three forms, those of Uber's 2018 code:
+A cut-off has one of three forms, as in Uber's 2018 code:
 
     max_episode_steps = 5000                             every episode ends after 5000 steps at the latest
     max_episode_steps = "env_default"                    only the environment's own limit
@@ -8,8 +8,8 @@ There are three forms, those of Uber's 2018 code:
                                                          1.5, up to 20000, after each generation in which at least half
                                                          of the population's episodes reached it
 
-Steps are decisions of the network. Every episode counts on its own. The cut-off grows when exactly the given fraction
-of the episodes reached it; the 2018 code required more than the fraction.
+Steps are decisions of the network; the cut-off applies to each episode separately. The cut-off also grows if exactly
+the given fraction of the episodes reached it; the 2018 code required more than the fraction.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class MaxEpisodeSteps:
 
     Attributes:
         start: Steps in the first generation; 0 means the environment's own limit.
-        fraction: The share of a generation's episodes, in [0, 1], that have to reach the cut-off for it to grow.
-        ratio: The factor by which it grows, above 1; 1 for a cut-off that does not grow.
-        maximum: The steps up to which it grows.
+        fraction: Share of a generation's episodes, in [0, 1], that must reach the cut-off for it to grow.
+        ratio: Growth factor, above 1; 1 for a fixed cut-off.
+        maximum: Largest cut-off, in steps.
     """
 
     start: int
@@ -41,19 +41,19 @@ class MaxEpisodeSteps:
 
     @property
     def adaptive(self) -> bool:
-        """Whether it can grow."""
+        """Whether the cut-off can grow."""
         return self.ratio > 1.0
 
     def following(self, max_episode_steps: int, steps: np.ndarray) -> int:
         """Return the next generation's cut-off.
 
         Args:
-            max_episode_steps: The cut-off of the generation that is over, in steps.
-            steps: The steps that each episode of its population took, int64 [episodes].
+            max_episode_steps: Cut-off of the last generation, in steps.
+            steps: Length of each episode of its population in steps, int64 [episodes].
 
         Returns:
-            The same cut-off, or a larger one: the product with `ratio`, rounded to the nearest step, at least one step
-            more than before and at most `maximum`.
+            The same cut-off, or a larger one: its product with `ratio`, rounded to the nearest step, at least one step
+            larger and at most `maximum`.
         """
         if not self.adaptive or np.mean(np.asarray(steps) >= max_episode_steps) < self.fraction:
             return max_episode_steps
@@ -62,16 +62,16 @@ class MaxEpisodeSteps:
 
 
 def parse_max_episode_steps(value: object) -> MaxEpisodeSteps:
-    """Parse a cut-off as a configuration has it.
+    """Parse the value of training.max_episode_steps.
 
     Args:
-        value: One of the three forms that the module's docstring shows.
+        value: One of the three forms in the module's docstring.
 
     Returns:
         The parsed cut-off.
 
     Raises:
-        ValueError: The value has none of these forms; the message says what was expected and what is wrong.
+        ValueError: The value is malformed or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(_EXPECTED)
@@ -88,7 +88,7 @@ def parse_max_episode_steps(value: object) -> MaxEpisodeSteps:
         raise ValueError(_EXPECTED)
     words = arguments.split(",")
     if len(words) != 4:
-        raise ValueError(f"{_EXPECTED}; there are {len(words)} of 4 numbers after the colon")
+        raise ValueError(f"{_EXPECTED}; found {len(words)} of 4 numbers after the colon")
     names = ("start", "fraction", "ratio", "max")
     numbers = []
     for name, word in zip(names, words, strict=True):

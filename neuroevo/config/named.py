@@ -1,4 +1,4 @@
-"""What a configuration's tables name beside the package's own code, found before they are checked."""
+"""External code and models referenced by a configuration's tables, listed before the tables are checked."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.user_module import names
 from neuroevo.envs import registry
 
-_OURS = ("none", "local")  # which join no cluster
+_OURS = ("none", "local")  # addresses that join no running cluster
 
 
 def named_code(tables: Mapping[str, Any]) -> list[NamedCode]:
-    """Everything of the kind.
+    """List the external code and models that a configuration references.
 
     Args:
-        tables: The sections by name; their values may be anything.
+        tables: The unchecked sections by name.
 
     Returns:
-        It, in the order of the sections.
+        The references, in the order [env], [network], [algorithm], [cluster].
     """
     return [*_of_env(_table(tables, "env")), *_of_modules(tables), *_of_cluster(_table(tables, "cluster"))]
 
@@ -37,7 +37,7 @@ def _of_modules(tables: Mapping[str, Any]) -> list[NamedCode]:
     for section in ("network", "algorithm"):
         name = _table(tables, section).get("name")
         parts = names(name) if isinstance(name, str) else None
-        if parts is not None and section == "network":  # a function is called: not any of ours may be
+        if parts is not None and section == "network":  # the function is called, so even the package's own are listed
             found.append(NamedCode("network.name", f"calls {parts[1]} of the module {parts[0]}", module=parts[0]))
         elif parts is not None:
             found += named_module("algorithm.name", parts[0])
@@ -45,7 +45,7 @@ def _of_modules(tables: Mapping[str, Any]) -> list[NamedCode]:
 
 
 def _of_cluster(cluster: Mapping[str, Any]) -> list[NamedCode]:
-    """Return the use of a running cluster, whose machines send pickles, which execute code."""
+    """List the use of a running cluster, whose machines send pickles, which execute code."""
     address = cluster.get("address", "none")
     if address in _OURS:
         return []

@@ -1,7 +1,7 @@
-"""The user's own modules that a run's configuration names: their source is kept in the run's folder.
+"""Copies of the user's modules that a run's configuration references, in the run's folder.
 
-There they are found when the run is looked at from a folder in which they are not, and there is what the run was made
-with once they have changed. A module that a module imports is not kept.
+The copies are imported if the modules are not found when the run is inspected, and they document the source that the
+run used if the modules change. Modules that these modules import are not copied.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from neuroevo.system.files import check_kind, make_folder, write_atomically
 
 
 def _sources(config: Config) -> dict[str, Path]:
-    """Return the files of the modules by their names; without those that are no file of Python's source."""
+    """Return the modules' files by module name, without modules that are not Python source files."""
     named = [names(name) for name in (config.algorithm_name, config.network.name) if ":" in name]
     files = {parts[0]: getattr(sys.modules.get(parts[0]), "__file__", None) for parts in named if parts is not None}
     return {name: Path(file) for name, file in files.items() if file is not None and file.endswith(".py")}
@@ -35,10 +35,11 @@ def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
         folder: The run's folder.
 
     Returns:
-        What the run records of them: own_modules, by name the SHA-256 and the path of the file; nothing without any.
+        The info that the run records: own_modules, the SHA-256 and the path of each file by module name; empty without
+        modules.
 
     Raises:
-        OSError: They cannot be read or written.
+        OSError: A module cannot be read or written.
     """
     kept = {}
     for name, source in _sources(config).items():
@@ -53,36 +54,33 @@ def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
 
 
 def remember_own(config: Config, database: Path, path: Path | None = None) -> list[str]:
-    """Add a run to the user's list of runs, if it names external code or models.
+    """Add a run to the user's list of runs, if it references external code or models.
 
     Args:
-        config: Its configuration.
-        database: Its database.
-        path: Where the database will be, if it is renamed.
+        config: The run's configuration.
+        database: The run's database.
+        path: The path of the database after it is renamed; None if it is not renamed.
 
     Returns:
-        Nothing, or the sentence that this failed, and why.
+        An empty list, or a warning that the list cannot be written.
     """
     if named_code(config.tables()):
         try:
             remember(database, path)
         except OSError as error:
-            return [
-                f"{list_path()} cannot be written, so that commands will ask for --trust to look at the run: "
-                f"{error.strerror}"
-            ]
+            return [f"cannot write {list_path()}: {error.strerror}; commands that read the run will require --trust"]
     return []
 
 
 def changed_modules(config: Config, folder: Path) -> list[str]:
-    """Return sentences about modules that are no longer what a run's folder keeps.
+    """Return a warning for each module that differs from the copy in a run's folder.
 
     Args:
         config: The run's configuration.
         folder: The run's folder.
     """
     return [
-        f"{source} has changed since the run began, which may change its results: {copy} is what it was"
+        f"{source} has changed since the run began, which may change its results; {copy} is the original"
         for name, source in _sources(config).items()
         if (copy := kept_path(folder, name)).is_file() and _sha256(source) != _sha256(copy)
     ]

@@ -1,7 +1,7 @@
-"""The user's own list of runs and sweeps that were begun on this machine: a small file in the user's state folder.
+"""The list of runs and sweeps that the user started on this machine: a small file in the user's state folder.
 
-It is $XDG_STATE_HOME/neuroevo/runs, by default ~/.local/state/neuroevo/runs on Linux. A line has the inode and the path
-of a file that every process of a run keeps. So a folder from elsewhere is not on the list, not even at a path that is.
+Its path is $XDG_STATE_HOME/neuroevo/runs, by default ~/.local/state/neuroevo/runs on Linux. A line contains the inode
+and the path of a file that is never replaced, so that a folder copied from elsewhere to a listed path is not trusted.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from platformdirs import user_state_path
 
 from neuroevo.system.files import write_atomically
 
-VARIABLE = "NEUROEVO_TRUST"  # 1: whatever runs name is trusted
+VARIABLE = "NEUROEVO_TRUST"  # 1: trust all runs
 
 
 def list_path() -> Path:
-    """Return where the list is."""
+    """Return the path of the list."""
     return user_state_path("neuroevo", appauthor=False) / "runs"
 
 
@@ -26,8 +26,8 @@ def remember(file: Path, path: Path | None = None) -> None:
     """Add a run or a sweep to the list.
 
     Args:
-        file: Its file that stays as long as it does, such as run.db.
-        path: Where the file will be, if it is renamed.
+        file: A file that exists as long as the run or sweep, such as run.db.
+        path: The path of the file after it is renamed; None if it is not renamed.
 
     Raises:
         OSError: The list cannot be written.
@@ -44,10 +44,10 @@ def remember(file: Path, path: Path | None = None) -> None:
 
 
 def forget(file: Path) -> None:
-    """Remove a path from the list, since a run from elsewhere comes there, which may get the inode of a deleted one.
+    """Remove a path from the list before a downloaded run is stored there, which may reuse a deleted file's inode.
 
     Args:
-        file: As remember() takes it, which need not exist.
+        file: As for remember(); it need not exist.
 
     Raises:
         OSError: The list cannot be written.
@@ -60,10 +60,10 @@ def forget(file: Path) -> None:
 
 
 def is_own(file: Path) -> bool:
-    """Return whether a run or a sweep is on the list, or NEUROEVO_TRUST=1 says that all are trusted.
+    """Return whether a run or a sweep is on the list, or all are trusted (NEUROEVO_TRUST=1).
 
     Args:
-        file: As remember() takes it.
+        file: As for remember().
     """
     if os.environ.get(VARIABLE) == "1":
         return True
@@ -74,7 +74,7 @@ def is_own(file: Path) -> bool:
 
 
 def _line(file: Path, path: Path | None = None) -> bytes:
-    """Return what the list says of a file. OSError: there is no such file."""
+    """Return a file's line in the list. OSError: the file does not exist."""
     return b"%d %s\n" % (file.stat().st_ino, _name(path or file))
 
 

@@ -1,4 +1,4 @@
-"""A run's configuration: sections of keys, checked once, every problem reported at once.
+"""Schema of a run's configuration: sections of typed keys, whose problems are all reported at once.
 
 [env]
 name = "frostbite"
@@ -7,14 +7,14 @@ name = "frostbite"
 name = "large_model"
 
 [algorithm]
-name = "ga"            # or evosax:NAME, or module:class of your own; the other keys are its own fields
+name = "ga"            # or evosax:NAME, or your own module:class; the other keys are its settings
 
 [training]
 total_steps = 250e6      # at least one of total_steps, generations and minutes
 
 [hardware]             # may be left out
 [checkpoints]          # may be left out
-[cluster]              # may be left out: this machine alone
+[cluster]              # may be left out: this machine only
 """
 
 from __future__ import annotations
@@ -66,58 +66,58 @@ def _checked_target(value: object) -> object:
 
 @settings
 class Env:
-    """What is played."""
+    """Environment settings."""
 
     name: Name
-    """The environment; `neuroevo info` lists them."""
+    """Name of the environment; `neuroevo info --games` lists them."""
     options: dict[str, Any] = dataclass_field(default_factory=dict)
-    """Options of the environment's family, as a table [env.options]."""
+    """Options of the environment's family, a table [env.options]."""
 
     @classmethod
     def of(cls, environment: Environment) -> Env:
-        """Return the section of an environment that is resolved already."""
+        """Make the section of an environment that is already resolved."""
         made = cls(environment.given_name, dict(environment.given))
         object.__setattr__(made, "environment", environment)
         return made
 
     @cached_property
     def environment(self) -> Environment:
-        """The environment that is meant, looked for once. UserError: there is none, or options are wrong."""
+        """The environment, resolved once. UserError: it does not exist, or an option is invalid."""
         return registry.find(self.name, self.options)
 
 
 @settings
 class Training:
-    """Episodes, budgets and the seed. Steps are decisions of the network; budgets are checked between generations."""
+    """Training settings. Steps are decisions of the network; budgets are checked between generations."""
 
     seed: Seed = 0
-    """Everything random in the run follows from it, in [0, 2**63)."""
+    """Seed of all random numbers in the run, in [0, 2**63)."""
     episodes: Count = 1
-    """Episodes per genome; its fitness is their mean return."""
+    """Episodes per genome; a genome's fitness is its mean return."""
     max_episode_steps: Annotated[int | str, PlainValidator(_checked_max_episode_steps)] = 5000
-    """Steps after which an episode in training or validation is cut off. Or "adaptive:start,fraction,ratio,max", which
-    grows, or "env_default", only the environment's own limit."""
+    """Steps after which an episode in training or validation is truncated; "adaptive:start,fraction,ratio,max" for a
+    growing cut-off, or "env_default" for the environment's own limit only."""
     validation_episodes: Count = 30
-    """Episodes per candidate; the best mean is the elite."""
+    """Episodes per candidate; the candidate with the highest mean return becomes the elite."""
     test_episodes: CountOrZero = 200
-    """Episodes of each generation's elite without cut-off; not counted in total_steps. 0 leaves them out."""
+    """Episodes in which each generation's elite is tested, without cut-off; not counted in total_steps. 0 = no test."""
     total_steps: Steps | None = None
-    """Ends the run after this many steps of population and validation episodes."""
+    """Budget: number of steps of population and validation episodes."""
     generations: Count | None = None
-    """Ends the run after this many generations."""
+    """Budget: number of generations."""
     minutes: Positive | None = None
-    """Ends the run after the generation in which this wall time is over: all that it waits for counts, in all sessions
-    of a resumed run together. Results then depend on the machine's speed."""
+    """Budget: wall time in minutes, over all sessions of a resumed run. The run ends after the generation that exceeds
+    it, so that results depend on the machine's speed."""
     target: Annotated[float | str | None, PlainValidator(_checked_target)] = None
-    """Ends the run once an elite reaches this mean return in validation and then in its test episodes, if there are
-    any. "solved" is what Gymnasium's registry demands of the task, or for a maze that the goal is reached."""
+    """Mean return that ends the run once an elite reaches it in validation and then in its test episodes, if any.
+    "solved" = the reward threshold in Gymnasium's registry, or for a maze, reaching the goal."""
     start_from: Name | None = None
-    """Another run's folder, whose best genomes this run begins with instead of fresh ones."""
+    """Folder of another run, whose best genomes initialize this run instead of random genomes."""
 
     @property
     def target_return(self) -> float | None:
-        """The target as a number, which make_config() has made of "solved"."""
-        assert not isinstance(self.target, str), "load_config() and make_config() know what solved means"
+        """The target as a number; "solved" is already replaced by the environment's threshold."""
+        assert not isinstance(self.target, str), 'load_config() and make_config() replace "solved" by a number'
         return self.target
 
     def __post_init__(self) -> None:
@@ -127,20 +127,20 @@ class Training:
 
 @settings
 class Hardware:
-    """How the machine is used. Results do not depend on it. What is left out is chosen from the machine."""
+    """Hardware settings; results do not depend on them. Defaults of unset keys depend on the machine."""
 
     device: Annotated[str, one_of(("auto", "cpu", "gpu"))] = "auto"
-    """Where networks are evaluated; "auto" takes a GPU where there is one that this version can use."""
+    """Device that evaluates the networks; "auto" uses a GPU if a supported one is available."""
     threads: Threads | None = None
-    """Worker threads for emulators and networks."""
+    """Number of worker threads for emulators and networks."""
     lanes: Threads | None = None
-    """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
+    """Number of lanes: groups of slots, so that networks of one lane run in parallel with emulators of another."""
     slots: Slots | None = None
-    """Slots (environments) per lane."""
+    """Number of slots (environments) per lane."""
     cache_megabytes: Count = 600
-    """Memory for the weights of parents, so that each offspring is one mutation away from a cached one."""
+    """Memory in megabytes for cached weights of parents, so that making an offspring takes one mutation."""
     engine: Annotated[str, one_of(("auto", "native", "tensorflow"))] = "auto"
-    """What runs the lanes: the native core ("auto" too), or TensorFlow graphs, which start in seconds with 0.5 GB."""
+    """Engine that runs the lanes: the native core (also "auto"), or TensorFlow graphs (0.5 GB, start in seconds)."""
 
     def __post_init__(self) -> None:
         lanes, slots = self.lanes or 1, self.slots or 1
@@ -150,34 +150,34 @@ class Hardware:
 
 @settings
 class CheckpointSettings:
-    """When checkpoints are written and how long they stay. Results do not depend on it."""
+    """Checkpoint settings; results do not depend on them."""
 
     every: Count = 1
-    """Generations between checkpoints. One is also written when the run ends, is interrupted or terminated."""
+    """Generations between checkpoints. A checkpoint is also written when the run finishes or is interrupted."""
     keep_last: Count = 3
-    """How many of the newest stay."""
+    """Number of newest checkpoints to keep."""
     keep_every: CountOrZero = 0
-    """Every how many generations a checkpoint stays for good; 0: never."""
+    """Interval in generations of checkpoints that are kept permanently; 0 = none."""
 
 
 @settings
 class Cluster:
-    """The machines of a Ray cluster, which play the episodes. Results do not depend on them."""
+    """Ray cluster settings; results do not depend on them."""
 
     address: Annotated[str, cluster_address("none", "local", "auto")] = "none"
-    """Where the cluster is: "auto" for the one that this machine is in, HOST:PORT of its head, or "local" for one that
-    is started for the run and has this machine alone. With "none" the run plays on this machine without Ray."""
+    """Address of the cluster: "auto" for the cluster of this machine, HOST:PORT of the head node, or "local" for a
+    cluster that is started for the run on this machine only. With "none" the run uses this machine without Ray."""
     machines: Count = 1
-    """How many machines to wait for before the first episode. Others may join and leave at any time."""
+    """Number of machines to wait for before the first episode. Machines may join and leave at any time."""
     on_refusal: Annotated[str, one_of(("stop", "continue"))] = "stop"
-    """What to do if `machines` have not started because some cannot play, for example with another version of
-    neuroevo: "stop" ends the run with the reasons, "continue" starts with the machines that can."""
+    """Action if fewer than `machines` start because some are rejected, for example for another version of neuroevo:
+    "stop" ends the run with the reasons, "continue" starts with the accepted machines."""
     head_plays: bool = True
-    """Whether the machine with the cluster's head plays, too."""
+    """Whether the head node also evaluates episodes."""
     retries: Count = 3
-    """How many machines' players may die while they play the same episode before the run ends."""
+    """Number of crashed players, all on the same episode, after which the run ends."""
     hedge: Positive = 10.0
-    """After how many seconds without an answer a machine's episodes are played on others, too."""
+    """Seconds without a response after which a machine's episodes are also dispatched to other machines."""
 
 
 TRACKERS = ("tensorboard", "wandb", "mlflow")
@@ -194,21 +194,21 @@ def _checked_trackers(value: object) -> tuple[str, ...]:
 
 @settings
 class Logging:
-    """Where a run's metrics go beside its database. Results do not depend on it."""
+    """Logging settings; results do not depend on them."""
 
     trackers: Annotated[tuple[str, ...], PlainValidator(_checked_trackers)] = ("tensorboard",)
-    """Some of "tensorboard" (files in the run's folder), "wandb" and "mlflow" (extras of these names). Where the latter
-    two send metrics is what their own environment variables say."""
+    """Trackers that receive the metrics: any of "tensorboard" (files in the run's folder), "wandb" and "mlflow" (extras
+    of the same names, configured by their own environment variables)."""
     project: Name = "neuroevo"
-    """wandb's project, MLflow's experiment."""
+    """Name of the wandb project or the MLflow experiment."""
     members_megabytes: CountOrZero = 256
-    """Limit of what genomes and behaviors of all members take in run.db, for `neuroevo inspect`. Once three quarters of
-    it are used, behaviors are not stored any more, and once all of it is used, genomes neither. 0: none are stored."""
+    """Maximum size in megabytes of all members' genomes and behaviors in run.db, for `neuroevo inspect`. Behaviors are
+    no longer stored once three quarters of it are used, genomes once all of it is used. 0 = store none."""
 
 
 @settings
 class Config:
-    """A checked configuration."""
+    """Valid configuration of a run."""
 
     env: Env
     network: Network
@@ -222,27 +222,27 @@ class Config:
 
     @property
     def environment(self) -> Environment:
-        """What is played: [env] as an object, which everything that asks something of the environment is handed."""
+        """The environment that [env] describes."""
         return self.env.environment
 
     @property
     def recorded_behavior(self) -> Behavior | None:
-        """What to record of each episode: what the algorithm asks for, or else where it ends, for the members."""
+        """The behavior to record in each episode: the algorithm's, or else the final one, to store with the members."""
         asked: Behavior | None = self.algorithm.behavior
         kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)
 
     @property
     def needs_reference(self) -> bool:
-        """Return whether the network or the algorithm needs a reference batch, which the run then keeps."""
+        """Whether the network or the algorithm needs a reference batch."""
         return self.network.needs_reference or self.algorithm.needs_reference
 
     def on_this_machine(self) -> Config:
-        """Return the configuration without a cluster, for playing after the run."""
+        """Return the configuration without a cluster, for evaluation after the run."""
         return replace(self, cluster=Cluster())
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return the configuration as TOML tables, with every default filled in and without None."""
+        """Return the configuration as TOML tables, with all defaults filled in and without None."""
         tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
         if self.cluster == Cluster():
             del tables["cluster"]
@@ -254,11 +254,11 @@ class Config:
     def origin(self) -> dict[str, dict[str, Any]]:
         """Return the part of tables() that results depend on.
 
-        It is without budgets, hardware, cluster, checkpoints, logging and options such as workers of gymnasium:
-        environments, and has what a file of the environment's holds now in place of the file's path.
+        The tables exclude budgets, hardware, cluster, checkpoints, logging and options such as workers of gymnasium:
+        environments. The path of an environment's file is replaced by the file's current content.
 
         Raises:
-            ConfigError: That file cannot be read.
+            ConfigError: The environment's file cannot be read.
         """
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
@@ -274,7 +274,7 @@ class Config:
         return tomli_w.dumps(self.tables())
 
 
-BUDGETS = ("total_steps", "generations", "minutes", "target")  # keys of [training] that only say when a run ends
+BUDGETS = ("total_steps", "generations", "minutes", "target")  # keys of [training] that only determine when a run ends
 SECTIONS = {
     "env": Env,
     "network": Network,
@@ -288,7 +288,7 @@ SECTIONS = {
 
 
 def _as_json(value: Any) -> Any:
-    """Return a table's values for JSON: infinities, in which ranges may end, become strings."""
+    """Convert a table's values for JSON: infinite bounds of ranges become strings."""
     if isinstance(value, Mapping):
         return {key: _as_json(each) for key, each in _plain(value).items()}
     if isinstance(value, list | tuple):
@@ -297,7 +297,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
-    """`table` without the keys whose value is None, which TOML cannot say; they are absent."""
+    """Return `table` without None, which TOML cannot represent, and without empty tables."""
     return {
         key: _plain(value) if isinstance(value, Mapping) else value
         for key, value in table.items()

@@ -15,15 +15,15 @@ from neuroevo.system.reading import parse_json, parse_toml, read_text
 
 
 def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> uber2018.Translation:
-    """Read the tables of a file or preset and applies overrides.
+    """Read the tables of a file or preset and apply overrides.
 
     Args:
         path: A TOML file, a JSON file of the 2018 code (its name ends in .json), or a preset's name.
         overrides: Changes to keys, such as "training.seed=3", or values by keys, applied in this order.
 
     Returns:
-        The tables, and for a 2018 file its names of our keys and the problems of its translation; a key that is
-        overridden has neither.
+        The tables, and for a 2018 file its own key names and the problems of its translation, except for overridden
+        keys.
 
     Raises:
         UserError: The file cannot be read, is not TOML (or not a JSON object of the 2018 code's keys, if its name ends
@@ -35,15 +35,15 @@ def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) ->
 def parse(
     text: str, path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()
 ) -> tuple[uber2018.Translation, list[str]]:
-    """Parse a file's text; otherwise like read().
+    """Parse the text of a configuration file and apply overrides.
 
     Args:
-        text: That.
-        path: The file, for messages and for its kind.
-        overrides: As read() takes them.
+        text: The file's text.
+        path: The file, for messages; its suffix determines the format.
+        overrides: As for read().
 
     Returns:
-        What read() returns, and the keys that are overridden.
+        The result of read(), and the overridden keys.
 
     Raises:
         UserError: As read().
@@ -57,7 +57,7 @@ def parse(
             raise UserError(f"{path} is not valid TOML: {error}") from None
     changed = apply_all(read.tables, overrides)
     for key in changed:
-        theirs = read.names.pop(key, None)  # the file's value no longer counts
+        theirs = read.names.pop(key, None)  # the file's value is replaced
         read.problems[:] = [problem for problem in read.problems if problem.key != theirs]
     return read, changed
 
@@ -67,13 +67,13 @@ def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, An
 
     Args:
         tables: The configuration's tables, which are changed.
-        overrides: As apply() takes them, or values by keys, such as {"training.seed": 3}.
+        overrides: Strings as for apply(), or values by keys, such as {"training.seed": 3}.
 
     Returns:
-        The keys.
+        The overridden keys.
 
     Raises:
-        UserError: One is not an override, or a part of its key before the last is not a table.
+        UserError: An override is malformed, or its key is not in a table.
     """
     if isinstance(overrides, Mapping):
         for key, value in overrides.items():
@@ -81,20 +81,20 @@ def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, An
         return list(map(str, overrides))
     if isinstance(overrides, (str, Path)):
         raise UserError(
-            f"overrides are {str(overrides)!r}, expected a list or a table of them, such as {{'training.seed': 3}}"
+            f"overrides are {str(overrides)!r}, expected a list or a mapping, such as {{'training.seed': 3}}"
         )
     return [apply(tables, override) for override in overrides]
 
 
 def name_object(key: str, value: Any) -> Any:
-    """Return the name of a class or function as a key's value, and any other value as it is.
+    """Return a key's value, with a class or function replaced by its name "module:name".
 
     Args:
         key: SECTION.KEY.
-        value: Its value. Under env.name a class or function makes an environment of Gymnasium.
+        value: The key's value. For env.name, a class or function makes a Gymnasium environment.
 
     Raises:
-        UserError: The class or function cannot be imported by a name.
+        UserError: The class or function cannot be imported.
     """
     name = name_of(value)
     return f"gymnasium:{name}" if key == "env.name" and name is not value else name
@@ -106,11 +106,11 @@ def set_key(tables: dict[str, Any], key: str, value: Any, said: str) -> None:
     Args:
         tables: The configuration's tables, which are changed.
         key: SECTION.KEY.
-        value: Its value.
-        said: What the user wrote, for messages.
+        value: The key's value.
+        said: The override as the user wrote it, for messages.
 
     Raises:
-        UserError: The key does not have this form, or a part of it before the last is not a table.
+        UserError: The key does not have this form, or is not in a table.
     """
     parts = key.split(".")
     if not all(parts) or len(parts) < 2:
@@ -133,14 +133,14 @@ def apply(tables: dict[str, Any], override: str) -> str:
 
     Args:
         tables: The configuration's tables, which are changed.
-        override: SECTION.KEY=VALUE. The value is TOML; one that is not valid TOML is taken as text, if it has neither
-            quotes, brackets, braces nor an equals sign.
+        override: SECTION.KEY=VALUE. The value is TOML; an invalid value is used as a string, unless it contains quotes,
+            brackets, braces or an equals sign.
 
     Returns:
         The key, SECTION.KEY.
 
     Raises:
-        UserError: The override does not have this form, or a part of the key before the last is not a table.
+        UserError: The override does not have this form, or its key is not in a table.
     """
     key, value = key_of(override), override.partition("=")[2].strip()
     if "=" not in override or not all(key.split(".")) or "." not in key:
@@ -161,7 +161,7 @@ def text_of(path: Path | str) -> str:
     """Return the text of a file or preset.
 
     Args:
-        path: As read() takes it.
+        path: As for read().
 
     Raises:
         UserError: The file cannot be read.
@@ -185,13 +185,13 @@ def text_of(path: Path | str) -> str:
         raise UserError(f"{path} is a folder, {expected}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except ValueError:  # there is a zero byte in it
-        raise UserError(f"{str(path)!r} is no file's name, {expected}") from None
+    except ValueError:  # the path contains a null byte
+        raise UserError(f"{str(path)!r} is not a valid file name, {expected}") from None
 
 
 def _json(text: str, path: Path | str) -> dict[str, Any]:
     try:
-        values = parse_json(text, nan=True)  # a problem of its key
+        values = parse_json(text, nan=True)  # NaN is reported as a problem of its key
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(values, dict):
@@ -201,13 +201,14 @@ def _json(text: str, path: Path | str) -> dict[str, Any]:
         )
     if (nearest_here := uber2018.instead_of(values)) is not None:
         raise UserError(
-            f"{path} is of the 2018 code for clusters, whose keys are not translated; expected a file of its code for "
-            f"GPUs, with game and model, or what is nearest here, with its own settings: neuroevo train {nearest_here}"
+            f"{path} is a file of the 2018 code for clusters, whose keys are not translated; expected a file of the "
+            "2018 code for GPUs, with game and model. The closest preset, which has its own settings: neuroevo train "
+            f"{nearest_here}"
         )
     return values
 
 
-_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
+_KINDS = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 
 _FOLDER = Path(__file__).with_name("presets")

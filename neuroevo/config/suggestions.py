@@ -1,4 +1,4 @@
-"""Keys that a configuration does not know, and what was probably meant by them."""
+"""Suggestions for unknown and renamed keys of a configuration."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from neuroevo.config import uber2018
 from neuroevo.core.problems import NO_VALUE, Problem, nearest
 
-_ALIKE_ELSEWHERE = 0.7  # a key of another section must be more alike than nearest() wants, or it is a guess
+_ALIKE_ELSEWHERE = 0.7  # minimum similarity to a key of another section, stricter than nearest()
 
-RENAMED = {  # keys of the first versions -> now, by section
+RENAMED = {  # by section: keys of the first versions -> current keys
     "algorithm": {"l2": "weight_decay", "optimiser": "optimizer", "validated": "validation_candidates"},
     "algorithm.optimizer": {"stepsize": "learning_rate"},
     "network": {"normalise_observations": "normalize_observations"},
@@ -22,16 +22,16 @@ RENAMED = {  # keys of the first versions -> now, by section
 def respell(
     table: Mapping[str, Any], section: str, keys: Mapping[str, Sequence[str]], problems: list[Problem], where: str
 ) -> dict[str, Any]:
-    """Return the part of a table whose keys exist.
+    """Return a table with only valid keys, and with misspelt keys replaced by the closest valid ones.
 
-    A misspelt key counts as what was probably meant: one mistake, one problem.
+    The replacement avoids further problems, such as a missing key, from the same mistake.
 
     Args:
-        table: What was given.
-        section: Whose table it is; "" for the file itself, whose keys are the sections.
-        keys: The keys of each section.
-        problems: Where a problem is added for each key that is not known.
-        where: What the section's keys are called.
+        table: The table as given by the user.
+        section: Name of the table's section; "" for the file itself, whose keys are the sections.
+        keys: The valid keys of each section.
+        problems: List to which a problem is appended for each unknown key.
+        where: Description of the section's keys, for messages.
     """
     own = list(keys) if section == "" else keys[section]
     known = {key: value for key, value in table.items() if key in own}
@@ -40,7 +40,7 @@ def respell(
             continue
         now = RENAMED.get(section, {}).get(key)
         if now is not None and now in own:
-            problems.append(Problem(f"{section}.{key}", f"{key} is {now} now", value))
+            problems.append(Problem(f"{section}.{key}", f"{key} was renamed to {now}", value))
             known.setdefault(now, value)
             continue
         meant, hint = _suggestion(key, section, keys, own)
@@ -54,15 +54,17 @@ def respell(
         was = RENAMED.get(f"{section}.{key}", {})
         if isinstance(value, Mapping) and was.keys() & value.keys():
             gone = [old for old in was if old in value]
-            problems += [Problem(f"{section}.{key}.{old}", f"{old} is {was[old]} now", value[old]) for old in gone]
+            problems += [
+                Problem(f"{section}.{key}.{old}", f"{old} was renamed to {was[old]}", value[old]) for old in gone
+            ]
             known[key] = {was.get(name, name): each for name, each in value.items()}
     return known
 
 
 def _suggestion(key: str, section: str, keys: Mapping[str, Sequence[str]], own: Iterable[str]) -> tuple[str, str]:
-    """Return the key that a misspelt key of a section probably means, and '; did you mean X?'; or two ''.
+    """Return the valid key that is closest to a misspelt key of a section, and '; did you mean X?'; or two ''.
 
-    Known are the section's own keys, those of other sections, and the 2018 code's.
+    Candidates are the keys of this section, of other sections, and of the 2018 code.
     """
     suggestions = {name: (ours, f"{ours}, the 2018 code's {name}") for name, ours in uber2018.KEYS.items()}
     for other, names in keys.items():

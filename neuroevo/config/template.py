@@ -1,4 +1,4 @@
-"""Write a configuration as TOML text that explains itself: every key, its value, and its meaning as a comment."""
+"""Write a configuration as documented TOML: every key with its value and its documentation as a comment."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from neuroevo.envs import registry
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
-    """Return a configuration to begin with: the defaults, with overrides.
+    """Return an initial configuration: the defaults, with overrides.
 
-    The keys without a default get the game Frostbite and the paper's budget of 250 million steps. The network is mlp
-    where the environment is known to be observed as numbers instead of screens.
+    The keys without a default are set to the game Frostbite and the paper's budget of 250 million steps. The network is
+    mlp if the environment is known to have vector instead of image observations.
 
     Args:
         overrides: Changes to keys, such as "training.seed=3".
@@ -28,7 +28,7 @@ def start(overrides: Sequence[str] = ()) -> Config:
         A valid configuration.
 
     Raises:
-        UserError: An override is not KEY=VALUE, or the configuration is invalid with it.
+        UserError: An override is not KEY=VALUE or makes the configuration invalid.
     """
     tables: dict[str, dict[str, Any]] = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
     for override in overrides:
@@ -47,14 +47,14 @@ def documented(config: Config) -> str:
         config: The configuration to write.
 
     Returns:
-        TOML text that loads as the same configuration; keys that are not set are commented out.
+        TOML text that loads as the same configuration; unset keys are commented out.
     """
     tables, parts = config.tables(), []
     for name in SECTIONS:
         settings, table = getattr(config, name), tables.get(name, {})
         own = [f"[{name}]"]
         if name == "algorithm":
-            known = f"# One of {NAMES}; the other keys are its own."
+            known = f"# One of {NAMES}; the other keys are the algorithm's settings."
             own += [known, f"name = {inline(table['name'])}"]
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
@@ -66,12 +66,12 @@ def documented(config: Config) -> str:
 
 
 def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of some keys.
+    """Yield the TOML lines of a settings object's keys.
 
     Args:
-        settings: An object of the class that declares the keys; keys that `table` lacks show its values.
-        table: The values that are set.
-        keys: Which keys, in this order.
+        settings: Instance of the class that declares the keys; provides the values of keys that `table` lacks.
+        table: Values that are set.
+        keys: Names of the keys, in the order of the lines.
     """
     for key in keys:
         yield from _comment(documentation(type(settings), key))
@@ -83,5 +83,5 @@ def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Itera
 
 
 def _comment(text: str | None) -> list[str]:
-    """Turn text into comment lines; None, from a user's algorithm without documentation, into none."""
+    """Convert text to comment lines; no lines for None, from an external algorithm without documentation."""
     return ["# " + line for line in inspect.cleandoc(text or "").splitlines()]

@@ -1,7 +1,7 @@
-"""Whether what a run's configuration names may be imported and parsed. docs/security.md says what that protects from.
+"""Trust in external code and models referenced by a run's configuration; docs/security.md describes the threats.
 
-A run's folder may come from anybody. External code and models that it names are touched only where the user says so,
-where the user's own configuration names them too, or where the run was begun on this machine.
+A run's folder may come from an untrusted source. External code and models that it references are imported and parsed
+only if the user allows it, if the user's own configuration references them too, or if this machine started the run.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CONFIG, DATABASE = "config.toml", "run.db"
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a run has recorded of its configuration.
+    """Configuration recorded in a run's database.
 
     Attributes:
         text: The configuration, as TOML.
-        places: The files of the user's modules when the run began, by the modules' names.
+        places: The files of the user's modules when the run started, by module name.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Recorded:
 
 
 def is_of_run(path: Path | str) -> bool:
-    """Return whether a file is the configuration in a run's folder, which the user need not have written.
+    """Return whether a file is the configuration in a run's folder, which may not be the user's own.
 
     Args:
         path: The file, or a preset's name.
@@ -55,19 +55,19 @@ def require_trust(
     like: Config | None = None,
     trains: bool = False,
 ) -> None:
-    """Apply allowed() to a file that is not read yet.
+    """Read a run's configuration and check it with allowed().
 
     Args:
         path: A run's config.toml.
-        recorded: What to read in place of the file.
-        overrides: Changes to it by the user.
-        trust: As allowed() takes it.
-        like: Likewise.
-        trains: Likewise.
+        recorded: The configuration in the run's database, used instead of the file.
+        overrides: Changes to the configuration by the user.
+        trust: As for allowed().
+        like: As for allowed().
+        trains: As for allowed().
 
     Raises:
-        NotTrustedError: It is not allowed.
-        UserError: The file cannot be read, or overrides are wrong.
+        NotTrustedError: The configuration references external code or models that are not trusted.
+        UserError: The file cannot be read, or an override is malformed.
     """
     recorded = recorded or Recorded(text_of(path))
     given, changed = parse(recorded.text, path, overrides)
@@ -84,20 +84,20 @@ def allowed(
     like: Config | None = None,
     trains: bool = False,
 ) -> None:
-    """Check that what a run names may be touched; from then on its modules are found as it has kept them.
+    """Check that external code and models of a run are trusted, and make the run's copies of modules importable.
 
     Args:
         path: The run's config.toml.
-        tables: Its configuration with the user's changes.
+        tables: The run's configuration with the user's changes.
         changed: The keys that the user changed, such as "network.name".
-        places: The files of the user's modules when the run began. A module that is found there, edited perhaps, takes
-            precedence over the one that the run has kept; one that is found elsewhere does not.
-        trust: Whether the user trusts whoever made the run.
-        like: A configuration of the user's own: what that names, too, needs no trust.
-        trains: Whether the run is to continue, not only to be looked at.
+        places: The files of the user's modules when the run started. A module found at this path, perhaps edited, is
+            preferred to the run's copy; a module found elsewhere is not.
+        trust: Whether the user trusts the source of the run.
+        like: A configuration of the user; its external code and models are trusted.
+        trains: Whether the run is started or resumed, not only inspected.
 
     Raises:
-        NotTrustedError: It may not.
+        NotTrustedError: The run references external code or models that are not trusted.
     """
     keep({})
     named = [
@@ -115,17 +115,17 @@ def allowed(
 
 
 def kept_path(folder: Path, module: str) -> Path:
-    """Return where a run keeps a module's source.
+    """Return the path of a run's copy of a module.
 
     Args:
-        folder: The run's.
+        folder: The run's folder.
         module: The module's name.
     """
     return folder / KEPT / Path(*module.split(".")).with_suffix(".py")
 
 
 def _as_kept(folder: Path, named: Sequence[NamedCode], places: Mapping[str, str]) -> dict[str, KeptModule]:
-    """Return the modules that own/ has, whatever they are."""
+    """Return the run's copies of the named modules, as far as they exist in own/."""
     found = {}
     for module in {each.module for each in named if each.module is not None}:
         copy = kept_path(folder, module)
@@ -138,7 +138,7 @@ def _as_kept(folder: Path, named: Sequence[NamedCode], places: Mapping[str, str]
 def _refusal(folder: Path, strange: Sequence[NamedCode]) -> str:
     what = "; ".join(f"{each.key} {each.does}" for each in strange)
     return (
-        f"the run in {folder} references external code: {what}. That can run any code, and the run was not begun on "
-        "this machine. If you trust whoever made the run and changed it, say so with --trust (in Python: trust=True); "
-        "see docs/security.md"
+        f"the run in {folder} references external code: {what}. It can execute arbitrary code, and the run was not "
+        "begun on this machine. If you trust everyone who created or modified the run, pass --trust (in Python: "
+        "trust=True); see docs/security.md"
     )

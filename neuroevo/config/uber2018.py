@@ -1,13 +1,12 @@
-"""The JSON files of Uber's 2018 code (its gpu_implementation/configurations), translated to sections and keys of ours.
+"""Translate the JSON files of Uber's 2018 code (its gpu_implementation/configurations) to our sections and keys.
 
-KEYS are those of its genetic algorithm, of random search, which is selection_threshold = 0, and of its evolution
-strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. A game gym.X is Gymnasium's X. Its
-other networks have no counterpart here; its maze has one, but not what its networks' outputs mean there.
-As there, timesteps (total_steps here) are steps of the network (4 frames on Atari) in population and validation
-episodes.
+KEYS are those of its genetic algorithm, of random search (selection_threshold = 0), and of its evolution strategies,
+whose files have an optimizer, return_proc_mode, l2coeff or load_from. A game gym.X is Gymnasium's X. Its other networks
+have no counterpart here; its maze has a counterpart, but interprets the networks' outputs differently. In both
+codes, timesteps (total_steps here) are steps of the network (4 frames on Atari) in population and validation episodes.
 
-The files of its other half, for clusters (configurations), have other keys, of another way of counting, and are not
-translated; there are presets with settings like theirs.
+The files of the 2018 code for clusters (configurations) have other keys, which count differently, and are not
+translated; some presets have similar settings.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ KEYS = {  # theirs -> ours
     "load_from": "training.start_from",
 }
 _GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population")
-_RANKS_KEY = "return_proc_mode"  # whose counterpart here is not to be chosen
+_RANKS_KEY = "return_proc_mode"  # not configurable here
 _STRATEGIES_KEYS = (_RANKS_KEY, "l2coeff", "optimizer", "load_from")
 _ALL_KEYS = (*KEYS, _RANKS_KEY)
 _GYM = "gym."  # before the name of an environment of Gymnasium
@@ -53,7 +52,7 @@ _OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier")
 _PICKLES = (".pkl", ".pickle", ".p")
 _STEPSIZE = "stepsize"  # the optimizer's learning rate
 _RANKS = "centered_rank"
-_SIGN_MODES = ("sign", "centered_sign_rank")  # of that code for clusters
+_SIGN_MODES = ("sign", "centered_sign_rank")  # of the 2018 code for clusters
 _CLUSTER_KEYS = ("env_id", "policy", "config")
 _CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
     (True, "ga"): "frostbite_ga",
@@ -69,12 +68,12 @@ _CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
 
 @dataclass(frozen=True)
 class Translation:
-    """A file of the 2018 code in our terms.
+    """A translated file of the 2018 code.
 
     Attributes:
         tables: Our sections by name.
-        names: The file's key for each of ours that it has a word for.
-        problems: What is wrong with it that only its own words can say.
+        names: The file's key for each of our keys that has a counterpart.
+        problems: Problems found in the translation, under the file's own keys.
     """
 
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -83,9 +82,9 @@ class Translation:
 
 
 def translate(values: Mapping[str, Any]) -> Translation:
-    """Our tables from those of a JSON file.
+    """Translate the content of a JSON file to our tables.
 
-    Values that are the same on both sides are not checked here but with our own configuration.
+    Values that need no translation are checked later, with the resulting configuration.
 
     Args:
         values: The file's keys and values.
@@ -93,7 +92,7 @@ def translate(values: Mapping[str, Any]) -> Translation:
     of = Translation()
     values = _known_keys(values, of.problems)
     of.names[f"{KEYS['optimizer']}.learning_rate"] = f"optimizer.{_STEPSIZE}"  # before its prefix
-    of.names.update({KEYS[key]: key for key in (*KEYS, *values) if key in KEYS})  # the file's own go before others
+    of.names.update({KEYS[key]: key for key in (*KEYS, *values) if key in KEYS})  # the file's own keys take precedence
     if any(key in _STRATEGIES_KEYS for key in values):
         of.tables["algorithm"] = {"name": "es"}
         values = _strategies(values, of.problems)
@@ -116,7 +115,7 @@ def translate(values: Mapping[str, Any]) -> Translation:
 
 
 def instead_of(values: Mapping[str, Any]) -> str | None:
-    """Return the closest setup for a file of the 2018 code for clusters; None if it is not such a file."""
+    """Return the closest preset for a file of the 2018 code for clusters; None if it is not such a file."""
     if "game" in values or not any(key in values for key in _CLUSTER_KEYS):
         return None
     env, policy = str(values.get("env_id", "")), values.get("policy")
@@ -129,7 +128,7 @@ def instead_of(values: Mapping[str, Any]) -> str | None:
 
 
 def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Return the values whose keys are known; a misspelt key counts as the closest known one."""
+    """Return the values whose keys are known; a misspelt key is replaced by the closest known key."""
     known = {key: value for key, value in values.items() if key in _ALL_KEYS}
     for key, value in values.items():
         if key in _ALL_KEYS:
@@ -143,18 +142,18 @@ def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str,
 
 
 def _strategies(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Return the values of an evolution strategies file that have a counterpart, with the optimizer in our form."""
+    """Return the values of an evolution strategies file that have a counterpart, with our optimizer table."""
     own = [key for key in values if key in _STRATEGIES_KEYS]
     for key in [key for key in values if key in _GENETIC_KEYS]:
         reason = (
-            f"of the genetic algorithm, in a file that has {', '.join(own)}, of evolution strategies; expected the "
-            "keys of one of them"
+            f"a key of the genetic algorithm in a file with keys of evolution strategies ({', '.join(own)}); expected "
+            "the keys of one algorithm"
         )
         problems.append(Problem(key, reason, values[key]))
     kept = {key: value for key, value in values.items() if key not in (*_GENETIC_KEYS, _RANKS_KEY)}
     mode = values.get(_RANKS_KEY, _RANKS)
     if mode != _RANKS:
-        signs = "it is about the signs of rewards, which are not added up here; " if mode in _SIGN_MODES else ""
+        signs = "signs of rewards are not supported; " if mode in _SIGN_MODES else ""
         problems.append(Problem(_RANKS_KEY, f'{signs}expected "{_RANKS}"', mode))
     if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
         rest = {key: value for key, value in optimizer.items() if key != "args"}
@@ -169,14 +168,14 @@ def _game_problem(game: str) -> str | None:
         return None
     return (
         "expected an Atari game, or gym. and the name of an environment; in a TOML file this is "
-        'env.name = "HardMaze-v0" with env.options.protocol = "uber", where networks\' outputs mean something else'
+        'env.name = "HardMaze-v0" with env.options.protocol = "uber", which interprets the network outputs differently'
     )
 
 
 def _network_problem(model: str) -> str | None:
     expected = f"expected one of {', '.join(_NETWORKS)}"
     if model in _OTHER_NETWORKS:
-        return f"this version does not have that network; {expected}"
+        return f"this network is not supported; {expected}"
     return None if model in _NETWORKS else f"{expected}{did_you_mean(model, _NETWORKS)}"
 
 
@@ -184,7 +183,7 @@ def _saved_problem(what: str, path: str) -> str | None:
     if Path(path).suffix in _PICKLES or os.path.isfile(path):
         return (
             f"{what} of the 2018 code cannot be loaded: its seeds index that code's noise table, "
-            "so its weights cannot be made here; expected the folder of a run of neuroevo"
+            "so its weights cannot be restored here; expected the folder of a neuroevo run"
         )
     return None
 

@@ -1,9 +1,9 @@
-"""Archive of behaviors, to which novelty search measures distances and in which quality diversity keeps elites.
+"""Archive of behaviors, for the distances of novelty search and the elites of quality diversity.
 
-A behavior has few dimensions (the position where a robot ended) or many (the RAM of a game at many moments). With few,
-SciPy's k-d tree finds the neighbors; with many, a tree would visit every point, so all distances are computed. The
-results depend on neither the number of threads nor the size of the blocks: each distance is computed separately, in a
-fixed order, or from integers, whose matrix product is exact.
+A behavior has few dimensions (a robot's final position) or many (the RAM of a game at many points in time). With few
+dimensions, SciPy's k-d tree finds the neighbors; with many, a tree would visit every point, so all distances are
+computed. The results depend neither on the number of threads nor on the size of the blocks: each distance is computed
+separately, in a fixed order, or from integers, whose matrix product is exact.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.genome import Genome
 
-BEHAVIOR_DTYPES = (np.float64, np.float32, np.uint8)  # means of behaviors, and bytes in an archive
+BEHAVIOR_DTYPES = (np.float64, np.float32, np.uint8)  # floats for means of behaviors, bytes in an archive
 
-_TREE = 16  # dimensions up to which a tree is faster
-_BLOCK, _PAIRS = 1 << 23, 1 << 24  # elements of behaviors, and distances, that are in memory at the same time
+_TREE = 16  # largest dimension for which a tree is faster
+_BLOCK, _PAIRS = 1 << 23, 1 << 24  # maximum numbers of behavior elements and of distances in memory
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Grid:
         """Return the indices of each behavior's cell along the dimensions.
 
         Args:
-            behaviors: Numbers, [N, B]. One that is out of bounds is in the nearest cell.
+            behaviors: Numbers, [N, B]. Behaviors out of bounds belong to the nearest cell.
 
         Returns:
             int64 [N, B], each in [0, shape); -1 where a behavior has a NaN.
@@ -59,12 +59,12 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Archive(Checked):
-    """Behaviors with, where they are elites, the genomes that have them; its methods return new archives.
+    """Immutable archive of behaviors and, in quality diversity, of the genomes that show them.
 
     Attributes:
-        behaviors: [A, B]; None while the archive is empty.
-        genomes: The A genomes; none where only behaviors are kept, as in novelty search.
-        fitness: Fitness of the genomes, float64 [A]; None where only behaviors are kept.
+        behaviors: Behaviors, [A, B]; None while the archive is empty.
+        genomes: The A genomes; empty if only behaviors are kept, as in novelty search.
+        fitness: Fitness of the genomes, float64 [A]; None if only behaviors are kept.
     """
 
     behaviors: np.ndarray | None = None
@@ -82,15 +82,15 @@ class Archive(Checked):
     def append(self, behaviors: np.ndarray, limit: int = 0) -> Archive:
         """Append behaviors.
 
-        The archive holds bytes (uint8) as long as every number in it is an integer in [0, 255], and otherwise the dtype
-        that it is given.
+        The archive's dtype is uint8 as long as all its numbers are integers in [0, 255], and otherwise that of the
+        behaviors.
 
         Args:
-            behaviors: [n, B].
+            behaviors: Behaviors to append, [n, B].
             limit: Capacity of the archive, which keeps the newest behaviors; 0: no limit.
 
         Returns:
-            The archive with the behaviors.
+            The extended archive.
         """
         if len(behaviors) == 0:
             return self
@@ -104,16 +104,16 @@ class Archive(Checked):
         return np.zeros((len(points), 0)) if self.behaviors is None else nearest(points, self.behaviors, count)
 
     def keep_best(self, grid: Grid, behaviors: np.ndarray, genomes: Sequence[Genome], fitness: np.ndarray) -> Archive:
-        """Add genomes and keep the fittest of each cell of a grid, the oldest one of equals.
+        """Add genomes and keep the fittest genome of each cell of a grid; the oldest genome wins ties.
 
         Args:
-            grid: Its cells.
-            behaviors: Behavior of each genome, floats [n, B]; one with a NaN enters no cell.
+            grid: The grid.
+            behaviors: Behavior of each genome, floats [n, B]; genomes with a NaN are discarded.
             genomes: The n genomes.
-            fitness: Their fitness, float64 [n].
+            fitness: Fitness of the genomes, float64 [n].
 
         Returns:
-            The archive, in the order of the cells.
+            The new archive, ordered by cell.
         """
         if self.behaviors is not None and self.fitness is not None:
             behaviors = np.concatenate([self.behaviors, behaviors])
@@ -135,23 +135,23 @@ class Archive(Checked):
         if self.fitness is not None:
             check_array("the archive's fitness", self.fitness, [len(self)], np.float64)
         if len(self.genomes) != (0 if self.fitness is None else len(self.fitness)):
-            raise ValueError(f"the archive has {len(self.genomes)} genomes, expected as many as there is fitness of")
+            raise ValueError(f"the archive has {len(self.genomes)} genomes, expected as many as fitness values")
 
 
 def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
     """Compute the distances of each point to its nearest neighbors among the others.
 
-    In many dimensions, integers such as bytes of RAM take a fraction of the time that other numbers take.
+    In many dimensions, integers such as bytes of RAM are several times faster than other numbers.
 
     Args:
         points: Known behaviors, [N, B].
-        others: Known behaviors, [M, B].
+        others: Possible neighbors, known behaviors, [M, B].
         count: Number of neighbors.
 
     Returns:
         Distances in ascending order, float64 [N, min(count, M)].
     """
-    from scipy.spatial import cKDTree  # here: it would be a third of what every command takes to start
+    from scipy.spatial import cKDTree  # imported here, as it would take a third of every command's startup time
     from scipy.spatial.distance import cdist
 
     count = min(count, len(others))
@@ -172,7 +172,7 @@ def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
 
 
 def _products(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Compute squared distances, float64 [N, M], of integers so small that every intermediate sum is exact."""
+    """Compute squared distances, float64 [N, M], of integers small enough that every intermediate sum is exact."""
     squares = [np.einsum("ij,ij->i", values, values) for values in (points, others)]
     return squares[0][:, None] + squares[1] - 2.0 * (points @ others.T)
 

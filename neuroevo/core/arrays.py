@@ -1,4 +1,4 @@
-"""Checks of states that were read from a file; the class of a state defines its shapes and ranges."""
+"""Checks of states that were read from a file. The class of a state defines its shapes and ranges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Checked:
-    """Base class of dataclasses that a checkpoint holds, for what the types of their fields do not determine."""
+    """Base class of dataclasses stored in checkpoints, with checks beyond the types of their fields."""
 
     def check_state(self) -> None:
         """Check shapes and ranges.
@@ -28,7 +28,7 @@ def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtyp
         dtypes: The allowed dtypes.
 
     Raises:
-        ValueError: It has another shape or dtype, or a number that is not finite.
+        ValueError: The array has another shape or dtype, or contains a number that is not finite.
     """
     kinds = [np.dtype(dtype) for dtype in dtypes]
     fits = len(array.shape) == len(shape) and all(
@@ -44,13 +44,13 @@ def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtyp
 
 
 def check_counts(**counts: int) -> None:
-    """Check numbers of a state that count something, or are seeds.
+    """Check counts and seeds of a state.
 
     Args:
         counts: The numbers by name.
 
     Raises:
-        ValueError: One is not in [0, 2**63).
+        ValueError: A number is not in [0, 2**63).
     """
     for name, count in counts.items():
         if not 0 <= count < 2**63:

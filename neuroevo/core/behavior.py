@@ -1,4 +1,4 @@
-"""The behavior of an episode, for novelty search and archives: the numbers that describe it, and when."""
+"""The behavior of an episode, for novelty search and quality diversity: its numbers and their sampling times."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from neuroevo.core.problems import Problem, refuse
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a behavior, which an environment names; an axis of an archive.
+    """Description of one number of an environment's behavior, which is an axis of an archive.
 
     Attributes:
-        name: Its name, for labels: "x".
-        low: Its lowest possible value; minus infinity if that is unknown.
-        high: Its highest possible value; infinity if that is unknown.
+        name: Name of the number for labels, such as "x".
+        low: Lower bound; minus infinity if it is unknown.
+        high: Upper bound; infinity if it is unknown.
     """
 
     name: str
@@ -28,9 +28,9 @@ class Behavior:
     """Times at which an episode's behavior is sampled; Environment.measures lists the numbers of a sample.
 
     Attributes:
-        every: Steps between samples: a trajectory has those after steps every, 2 * every, and so on. 0: one sample, at
+        every: Steps between samples: a trajectory is sampled after steps every, 2 * every, and so on; 0: one sample at
             the end of the episode.
-        samples: Samples per trajectory; where the episode is shorter, its last sample is repeated.
+        samples: Samples per trajectory; in shorter episodes the last sample is repeated.
     """
 
     every: int = 0

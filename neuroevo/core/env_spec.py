@@ -11,10 +11,10 @@ class EnvSpec:
 
     Attributes:
         name: The environment's full name, for display: "frostbite", "Hopper-v5".
-        family: The native family that makes it: "atari", "mujoco", "hard_maze", "gymnasium".
-        options: That family's options as strings "key=value".
-        retries: Whether an episode may be played again because its simulator has failed by chance; results then contain
-            the number of retries.
+        family: The native environment family: "atari", "mujoco", "hard_maze" or "gymnasium".
+        options: Options of the family as strings "key=value".
+        retries: Whether episodes are retried after sporadic failures of the simulator; results then contain the number
+            of retries.
     """
 
     name: str

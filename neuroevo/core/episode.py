@@ -1,4 +1,4 @@
-"""Episodes, which an algorithm requests, and their outcomes."""
+"""Episodes to play, and their outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuroevo.core.errors import SimulationError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer, summed
 
-DIGEST_BYTES = 16  # of an episode
+DIGEST_BYTES = 16  # length of an episode's digest
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Episode:
 
     Attributes:
         genome: The genome whose network plays.
-        seed: In [0, 2**63); everything random in the episode follows from it.
-        max_steps: Number of the network's decisions after which the episode ends; 0 means the environment's own limit.
-        normalizer: Normalizer of the observations; None: they are not normalized.
+        seed: Seed in [0, 2**63), which determines all random numbers of the episode.
+        max_steps: Number of the network's decisions after which the episode ends; 0 for the environment's limit.
+        normalizer: Normalizer of the observations; None to leave them unchanged.
     """
 
     genome: Genome
@@ -35,7 +35,7 @@ class Episode:
 
     @property
     def digest(self) -> bytes:
-        """Hash of all attributes, 16 bytes."""
+        """Hash of all attributes except the normalizer's number, 16 bytes."""
         made = hashlib.blake2b(self.genome.digest, digest_size=DIGEST_BYTES)
         made.update(struct.pack("<qq", self.seed, self.max_steps))
         if self.normalizer is not None:
@@ -49,17 +49,15 @@ class Outcomes:
 
     Attributes:
         returns: float64 [N].
-        steps: int64 [N], decisions.
-        failures: Why an episode was aborted, by its index, where its simulation failed; its return is the one until
-            then.
-        observation_sums: float64 [1 + 2n] of the episodes with a normalizer together: how many observations of n
-            numbers they saw, their sums and their sums of squares, before they were normalized, added up in the order
-            of the episodes; None if none had one. Those that failed are left out, as the numbers of a simulation that
-            fails may be anything; likewise those whose sums are not finite.
-        behaviors: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
-            episode failed; None if they are not recorded.
-        retries: How often episodes were played again in total, because their simulator had failed by chance; None where
-            episodes are not played again.
+        steps: Number of decisions of each episode, int64 [N].
+        failures: Reasons of failed simulations by episode index. A failed episode is aborted and keeps its return so
+            far.
+        observation_sums: Count, sums and sums of squares of the n-dimensional observations of all episodes with a
+            normalizer, before normalization, added in the order of the episodes, float64 [1 + 2n]; None without such
+            episodes. Failed episodes, whose observations are arbitrary, and episodes with non-finite sums are excluded.
+        behaviors: Behaviors, [N, B] in the environment's dtype, the samples of a trajectory one after another;
+            arbitrary for failed episodes; None if behaviors are not recorded.
+        retries: Total number of retries after sporadic failures of the simulator; None if episodes are not retried.
     """
 
     returns: np.ndarray
@@ -71,9 +69,9 @@ class Outcomes:
 
     @property
     def counted(self) -> np.ndarray:
-        """Effective returns, float64 [N]: an episode that failed counts as the worst of those that did not.
+        """Effective returns, float64 [N]: a failed episode counts as the worst of the other episodes.
 
-        Otherwise failing would be rewarded where rewards are negative.
+        Otherwise failures would be rewarded in environments with negative rewards.
 
         Raises:
             SimulationError: All episodes failed.
@@ -89,7 +87,7 @@ class Outcomes:
 
 
 def first_of(failures: Mapping[int, str]) -> str:
-    """Return why the first of the failed episodes failed; "" if none failed."""
+    """Return the reason of the first failure; "" without failures."""
     return failures[min(failures)] if failures else ""
 
 
@@ -100,14 +98,14 @@ class EpisodeResults:
     Attributes:
         ids: int64 [E].
         returns: float64 [E].
-        steps: int64 [E], decisions.
-        failures: [E], why an episode was aborted; "" where it was not.
-        observation_sums: float64 [E, 1 + 2n], how many observations of n numbers the network saw, their sums and their
-            sums of squares, before they were normalized; 0 where an episode had no normalizer, [E, 0] if none had one.
-        behaviors: [E, B] in the environment's own dtype; anything where an episode failed; [E, 0] if they are not
+        steps: Number of decisions of each episode, int64 [E].
+        failures: Reason of each failed simulation, [E]; "" for episodes that did not fail.
+        observation_sums: Count, sums and sums of squares of each episode's n-dimensional observations, before
+            normalization, float64 [E, 1 + 2n]; 0 for episodes without a normalizer, [E, 0] if no episode has one.
+        behaviors: Behaviors, [E, B] in the environment's dtype; arbitrary for failed episodes; [E, 0] if they are not
             recorded.
-        retries: int64 [E], how often an episode was played again, because its simulator had failed by chance; None
-            where episodes are not played again.
+        retries: Number of retries of each episode after sporadic failures of the simulator, int64 [E]; None if
+            episodes are not retried.
     """
 
     ids: np.ndarray
@@ -149,22 +147,22 @@ class EpisodeResults:
         )
 
 
-OnResults = Callable[[EpisodeResults], None]  # ids are indices in what was submitted
+OnResults = Callable[[EpisodeResults], None]  # ids are indices of the submitted episodes
 
 
 class Batch:
-    """Episodes that an evaluator has accepted, and their results so far.
+    """Submitted episodes and their results so far.
 
     Attributes:
-        returns: float64 [N], 0 where an episode is not over.
-        steps: int64 [N], decisions, likewise.
-        over: Number of episodes that are over.
-        is_over: bool [N], whether each episode is over.
-        failures: As Outcomes has them, of the episodes that are over.
-        observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
-            are kept until it is their turn.
-        behaviors: [N, B] as Outcomes has them, 0 where an episode is not over; None if they are not recorded.
-        retries: As Outcomes has them, of the episodes that are over.
+        returns: Returns, float64 [N]; 0 for unfinished episodes.
+        steps: Numbers of decisions, int64 [N]; 0 for unfinished episodes.
+        over: Number of finished episodes.
+        is_over: Whether each episode is finished, bool [N].
+        failures: As in Outcomes, for the finished episodes.
+        observation_sums: As in Outcomes, for the episodes before the first unfinished episode. The sums of later
+            episodes are kept separately until they can be added in order.
+        behaviors: [N, B] as in Outcomes, 0 for unfinished episodes; None if they are not recorded.
+        retries: As in Outcomes, for the finished episodes.
     """
 
     def __init__(
@@ -174,11 +172,11 @@ class Batch:
         behavior_dtype: DTypeLike = np.float64,
         on_results: OnResults | None = None,
     ):
-        """Create a batch in which no episode is over.
+        """Create a batch of unfinished episodes.
 
         Args:
-            episodes: N.
-            behavior_size: B; 0: behaviors are not recorded.
+            episodes: Number of episodes, N.
+            behavior_size: Length of a behavior, B; 0 if behaviors are not recorded.
             behavior_dtype: Dtype of the behaviors.
             on_results: Called with the results that book() has recorded.
         """
@@ -189,15 +187,15 @@ class Batch:
         self.retries: int | None = None
         self.over = 0
         self.is_over = np.zeros(episodes, bool)
-        self._added = 0  # the first episode whose sums are not in observation_sums
-        self._waiting: dict[int, np.ndarray] = {}  # sums of episodes after that, by their index
+        self._added = 0  # index of the first episode whose sums are not in observation_sums yet
+        self._waiting: dict[int, np.ndarray] = {}  # sums of later episodes by index
         self._on_results = on_results
 
     def book(self, results: EpisodeResults) -> None:
-        """Record the results of episodes that are over.
+        """Record the results of finished episodes.
 
         Args:
-            results: The results; ids are indices in the batch, each once.
+            results: The results; ids are indices in the batch, all different.
         """
         if not len(results):
             return
@@ -212,7 +210,7 @@ class Batch:
         if results.observation_sums.shape[1]:
             for place in np.flatnonzero(results.observation_sums[:, 0]).tolist():
                 sums = results.observation_sums[place]
-                # A copy: it is a row of many, which are not to live as long.
+                # Copy the row, since a view would keep the whole array alive.
                 self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()
         if self.behaviors is None and results.behaviors.shape[1]:
             self.behaviors = np.zeros((len(self.steps), results.behaviors.shape[1]), results.behaviors.dtype)
@@ -227,10 +225,10 @@ class Batch:
 
     @property
     def left(self) -> int:
-        """Number of episodes that are not over."""
+        """Number of unfinished episodes."""
         return len(self.steps) - self.over
 
     @property
     def outcomes(self) -> Outcomes:
-        """The results, once all episodes are over."""
+        """The outcomes of all episodes; final once all episodes are finished."""
         return Outcomes(self.returns, self.steps, self.failures, self.observation_sums, self.behaviors, self.retries)

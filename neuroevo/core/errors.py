@@ -1,4 +1,4 @@
-"""Exceptions that end a command with one clear line, and near misses of words."""
+"""Exceptions that end a command with a one-line message, and helpers for their messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 
 
 class UserError(ValueError):
-    """A mistake in a command, a configuration or a path. The message names the value and what was expected."""
+    """A mistake in a command, a configuration or a path. The message contains the value and what was expected."""
 
 
 class NotTrustedError(UserError):
@@ -41,7 +41,7 @@ def shortened(text: str, most: int = 4_000) -> str:
 
     Args:
         text: The text.
-        most: Number of characters that it may have.
+        most: Maximum number of characters.
     """
     left_out, half = len(text) - most, most // 2
     if left_out <= 0:
@@ -53,8 +53,8 @@ def cannot_write(what: str, error: OSError) -> Exception:
     """Make the exception for a failed write: DiskError if the disk is full or broken, UserError otherwise.
 
     Args:
-        what: Follows "cannot write" in the message, such as "to the run folder runs/x".
-        error: Of the call that failed.
+        what: Object of "cannot write" in the message, such as "to the run folder runs/x".
+        error: Exception of the failed call.
     """
     return _cannot(f"write {what}", error)
 
@@ -63,8 +63,8 @@ def cannot_read(what: str, error: OSError) -> Exception:
     """Make the exception for a failed read: DiskError if the disk is broken, UserError otherwise.
 
     Args:
-        what: Follows "cannot read" in the message, such as "the run folder runs/x".
-        error: Of the call that failed.
+        what: Object of "cannot read" in the message, such as "the run folder runs/x".
+        error: Exception of the failed call.
     """
     return _cannot(f"read {what}", error)
 

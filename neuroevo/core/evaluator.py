@@ -1,4 +1,4 @@
-"""The protocols between training and an evaluator, which plays episodes, and between algorithms and its networks."""
+"""Protocols of evaluators, which play episodes for training, and of their networks, which algorithms compute with."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Work:
 
     @property
     def idle_share(self) -> float:
-        """Share of the threads' time without work, in [0, 1]; 1 where there were no threads."""
+        """Share of the threads' time without work, in [0, 1]; 1 without threads."""
         if self.thread_seconds <= 0:
             return 1.0
         return max(0.0, 1 - self.busy_seconds / self.thread_seconds)  # a task counts as work when it ends
 
 
-Progress = Callable[[int, int], None]  # (episodes finished, steps taken by them), called a few times a second
+Progress = Callable[[int, int], None]  # (finished episodes, their steps), called a few times per second
 
 
 class Evaluator(Protocol):
@@ -63,39 +63,39 @@ class Evaluator(Protocol):
 
     @property
     def weights(self) -> Weights:
-        """The weights of its networks."""
+        """The weights of the evaluator's networks."""
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
-        """Queue episodes and return at once.
+        """Queue episodes and return immediately.
 
         Args:
-            episodes: What to play.
-            priority: Episodes with a lower number are played first. Those with a higher number fill the slots that
+            episodes: Episodes to play.
+            priority: Episodes with a lower number are played first. Episodes with a higher number fill slots that
                 would otherwise be idle while the last urgent episodes finish.
-            on_results: Called with the results as episodes finish, in the thread that submits and waits.
+            on_results: Called with results as episodes finish, in the thread that submits and waits.
 
         Returns:
-            The batch, which wait() takes.
+            The batch to pass to wait().
         """
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
         """Wait until all episodes of a batch are finished, or until the time is up.
 
         Args:
-            batch: What submit() returned.
-            on_progress: Called a few times a second with the number of finished episodes and their steps.
-            seconds: Longest time to wait.
+            batch: A batch that submit() returned.
+            on_progress: Called a few times per second with the number of finished episodes and their steps.
+            seconds: Maximum time to wait.
 
         Returns:
-            The outcomes in the order of the episodes; after a time-out, those known so far.
+            The outcomes in the order of the episodes; after a timeout, the outcomes so far.
         """
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         """Play episodes: submit(), then wait().
 
         Args:
-            episodes: What to play.
-            on_progress: Called a few times a second with the number of finished episodes and their steps.
+            episodes: Episodes to play.
+            on_progress: Called a few times per second with the number of finished episodes and their steps.
 
         Returns:
             The outcomes in the order of the episodes.
@@ -110,14 +110,14 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True)
 class OwnNetworkLimits:
-    """Limits of the networks that genomes have in place of a configured one.
+    """Limits of genomes' own networks, which replace the configured network.
 
     Attributes:
-        count: Different networks of a population.
-        weights: D of the largest.
-        units: Of the lstm layers of one network.
-        integers: Whether all layers are of kinds that can be evaluated in int8.
-        graphs: Whether there are graph layers, which are evaluated on the CPU alone.
+        count: Maximum number of different networks in a population.
+        weights: Maximum number of weights of a network, D.
+        units: Maximum number of lstm units of a network.
+        integers: Whether int8 supports all kinds of layers that the networks may have.
+        graphs: Whether networks may have graph layers, which only the CPU supports.
     """
 
     count: int
@@ -153,9 +153,9 @@ class Weights(Protocol):
 
         Args:
             seeds: Noise seeds, [N].
-            factors: [N].
-            network: The network that is mutated.
-            kind: Of the noise; that of a scaled mutation is summed before it is scaled.
+            factors: Factor of each noise vector, [N].
+            network: The network to mutate.
+            kind: Kind of the noise. The noise of a scaled mutation is summed before it is scaled.
 
         Returns:
             float32 [D of the network].
@@ -170,27 +170,27 @@ class Weights(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return noise_sum() and the sum of square_factors[i] * (noise(seeds[i])**2 - 1).
 
-        The second is the gradient with respect to the noise's scale. Low-rank noise has none.
+        The second sum is the gradient with respect to the noise's scale. Low-rank noise is not supported.
 
         Args:
             seeds: Noise seeds, [N].
-            factors: [N].
-            square_factors: [N].
-            network: The network that is mutated.
+            factors: Factor of each noise vector, [N].
+            square_factors: Factor of each squared noise vector minus 1, [N].
+            network: The network to mutate.
 
         Returns:
             Both float32 [D of the network].
         """
 
     def output_change(self, parent: Genome) -> Callable[[int, float], float]:
-        """Return a function of seed and scale of a Gaussian mutation that says how much the network's outputs change.
+        """Return a function of a Gaussian mutation's seed and scale that measures the change of the network's outputs.
 
         Args:
-            parent: What is mutated.
+            parent: The genome to mutate.
 
         Returns:
-            The function. It returns the mean of the squared differences between the outputs of the mutated network and
-            of its parent for the environment's reference batch, all in float32 except the mean.
+            The function. It returns the mean squared difference between the outputs of the mutated network and of its
+            parent for the environment's reference batch, in float32 except for the mean.
 
         Raises:
             UserError: There is no reference batch.

@@ -1,4 +1,4 @@
-"""Packages of the extras of pyproject.toml, which features need and an installation may lack."""
+"""Checks for the optional packages in the extras of pyproject.toml."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def missing(extra: str, *packages: str) -> str | None:
 
     Args:
         extra: Name of the extra, such as "cluster".
-        packages: Names that they are imported by.
+        packages: Import names of the packages.
 
     Returns:
-        The message, which names the packages and the command that installs them, or None if all are installed.
+        The message with the packages and the command that installs them, or None if all are installed.
     """
     absent = [package for package in packages if find_spec(package) is None]
     if not absent:
@@ -28,10 +28,10 @@ def require(extra: str, *packages: str) -> None:
 
     Args:
         extra: Name of the extra, such as "cluster".
-        packages: Names that they are imported by.
+        packages: Import names of the packages.
 
     Raises:
-        UserError: Some are not installed.
+        UserError: A package is not installed.
     """
     if message := missing(extra, *packages):
         raise UserError(message)

@@ -1,7 +1,7 @@
 """Genomes: the seeds that determine a network's weights, instead of the weights (Such et al. 2017, section 3).
 
-A genome is a node of a tree. A root is a seed of initial weights, or a `Center`: a dense vector, for algorithms that
-move one. Every other genome is a parent and one mutation:
+A genome is a node of a tree. A root is a seed of initial weights, or a `Center`, a dense vector, for algorithms that
+compute weights. Every other genome consists of a parent and one mutation:
 
     theta(child) = theta(parent) + scale * noise(seed)
 
@@ -22,12 +22,12 @@ import numpy as np
 
 SEED_BITS = 63  # seeds are non-negative int64, the widest integer that TensorFlow, JSON and NumPy all carry unchanged
 CENTER_PREFIX = "sha256:"
-MAX_RANK = 64  # of a mutation's noise
+MAX_RANK = 64  # maximum rank of low-rank noise
 _DIGEST_BYTES = 16
 
 
 class Center:
-    """A dense vector of weights, named by a hash of its contents: centers with the same name are equal.
+    """Dense vector of weights, named by a hash of its contents. Centers with the same name are equal.
 
     Args:
         vector: D finite numbers, copied as float32 [D].
@@ -36,7 +36,7 @@ class Center:
         name: "sha256:" and the hash of the vector's bytes in hexadecimal.
 
     Raises:
-        ValueError: The vector is not [D], is empty, or has a number that is not finite in 32 bits.
+        ValueError: The vector is not [D], is empty, or contains a number that is not finite in 32 bits.
     """
 
     __slots__ = ("__weakref__", "_vector", "name")
@@ -60,7 +60,7 @@ class Center:
             name: The name of another center.
 
         Returns:
-            A center that is equal to the other one.
+            A center that is equal to the other center.
         """
         center = cls.__new__(cls)
         center._vector, center.name = None, name
@@ -79,7 +79,7 @@ class Center:
 
     @property
     def has_weights(self) -> bool:
-        """Return whether the vector is known, and not only the name."""
+        """Whether the vector is known, in addition to the name."""
         return self._vector is not None
 
     def __eq__(self, other: object) -> bool:
@@ -97,7 +97,7 @@ class Gaussian:
     """Independent standard normal noise for each weight.
 
     Attributes:
-        materialized: Whether mutated weights exist as a vector, from which children can be made; of every kind.
+        materialized: Whether mutated weights exist as a vector, so that genomes can have children; every kind has it.
     """
 
     materialized: ClassVar[bool] = True
@@ -108,12 +108,12 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class LowRank:
-    """Noise that is a product of thin matrices in each layer: custom_ops/networks/low_rank.h.
+    """Low-rank noise, a product of thin matrices in each layer: custom_ops/networks/low_rank.h.
 
-    Networks are evaluated without making the weights of such a genome, which therefore cannot have children.
+    Networks are evaluated without materializing the weights of such a genome, which therefore cannot have children.
 
     Attributes:
-        rank: Columns of the thin matrices, in [1, MAX_RANK].
+        rank: Number of columns of the thin matrices, in [1, MAX_RANK].
     """
 
     materialized: ClassVar[bool] = False
@@ -129,10 +129,10 @@ class LowRank:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Gaussian noise, multiplied weight by weight: a standard deviation for each weight.
+    """Gaussian noise with a separate standard deviation for each weight.
 
     Attributes:
-        spread: The factors, one for each weight.
+        spread: The standard deviation of each weight.
     """
 
     materialized: ClassVar[bool] = True
@@ -144,9 +144,9 @@ class Scaled:
 
 @dataclass(frozen=True)
 class Graft:
-    """Change of the network; weights are inherited where the two networks agree (networks/grafting.py).
+    """Change of the network, which inherits the weights that both networks have in common (networks/grafting.py).
 
-    The scale of the mutation multiplies the initial weights of all others.
+    The scale of the mutation multiplies the initial weights of all other weights.
 
     Attributes:
         network: The new network's text.
@@ -165,12 +165,12 @@ GAUSSIAN = Gaussian()
 
 
 class Mutation(NamedTuple):
-    """A step from a parent to a child.
+    """Mutation that turns a parent into a child.
 
     Attributes:
-        seed: Of the noise, in [0, 2**63).
+        seed: Seed of the noise, in [0, 2**63).
         scale: Factor of the noise, a value that float32 represents exactly.
-        kind: Of the noise.
+        kind: Kind of the noise.
     """
 
     seed: int
@@ -179,19 +179,19 @@ class Mutation(NamedTuple):
 
 
 class Genome:
-    """A root, or a child of another genome; immutable, and equal to every genome with the same digest.
+    """Immutable genome: a root, or a child of another genome. Genomes with the same digest are equal.
 
     Args:
-        root: Seed of the initial weights, in [0, 2**63), or a Center in their place.
+        root: Seed of the initial weights, in [0, 2**63), or a Center.
         network: Index of the network in the evaluator's list of networks, or the text of the genome's own network in
             the core's form: custom_ops/networks/network.h.
 
     Attributes:
-        root: Of the tree that the genome is in.
+        root: Root of the genome's tree.
         network: The network, as above; a Graft changes it.
         parent: The genome without its last mutation; None for a root.
         mutation: The last mutation; None for a root.
-        depth: How many mutations lie between the root and the genome.
+        depth: Number of mutations between the root and the genome.
         digest: A hash of the root and all mutations, 16 bytes.
 
     Raises:
@@ -213,25 +213,25 @@ class Genome:
         self._set(root, network, None, None, 0, _hash(f"{name}/{network}".encode()))
 
     def child(self, seed: int, scale: float, kind: Kind = GAUSSIAN) -> Genome:
-        """Return the genome that a mutation makes of this one.
+        """Return a child of the genome.
 
         Args:
-            seed: Of the noise, in [0, 2**63).
+            seed: Seed of the noise, in [0, 2**63).
             scale: Factor of the noise, a value that float32 represents exactly.
-            kind: Of the noise.
+            kind: Kind of the noise.
 
         Returns:
             The child.
 
         Raises:
-            ValueError: The seed is out of range, this genome's own mutation is of low rank: it cannot have children, or
-                a graft's network is that of this genome already.
+            ValueError: The seed is out of range, this genome cannot have children since its last mutation is of low
+                rank, or a graft's network equals this genome's network.
         """
         if not self.kind.materialized:
             raise ValueError(f"a genome's last mutation is of {self.kind}: it cannot have a child")
         if isinstance(kind, Graft) and kind.network == self.network:
-            raise ValueError(f"a graft's network is '{kind.network}', expected another one than the parent's")
-        mutation = Mutation(_checked_seed("seed", seed), float(scale) + 0.0, kind)  # databases have no -0.0
+            raise ValueError(f"a graft's network is '{kind.network}', expected another network than the parent's")
+        mutation = Mutation(_checked_seed("seed", seed), float(scale) + 0.0, kind)  # no -0.0: databases lose its sign
         child, network = Genome.__new__(Genome), kind.network if isinstance(kind, Graft) else self.network
         child._set(self.root, network, self, mutation, self.depth + 1, child_digest(self.digest, *mutation))
         return child
@@ -243,7 +243,7 @@ class Genome:
 
     @property
     def mutations(self) -> tuple[Mutation, ...]:
-        """Return all mutations from the root on."""
+        """Return all mutations, starting from the root."""
         return tuple(reversed([each.mutation for each in self.line() if each.mutation is not None]))
 
     @property
@@ -274,7 +274,7 @@ class Genome:
     def __repr__(self) -> str:
         return f"Genome({self.root}, network={self.network}, depth={self.depth}, digest={self.digest.hex()})"
 
-    def __reduce__(self) -> tuple[object, ...]:  # not by its parent, whose own parents would be a recursion
+    def __reduce__(self) -> tuple[object, ...]:  # without the parent, to avoid recursion
         return _rebuild, (self.root, self.first_network, self.mutations)
 
 
@@ -288,8 +288,8 @@ def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> G
     """Return the descendant of a genome after several mutations.
 
     Args:
-        genome: Where they start.
-        mutations: Seed, scale and, where it is not Gaussian, the kind of each, in order.
+        genome: The ancestor.
+        mutations: Seed, scale and, unless it is Gaussian, kind of each mutation, in order.
     """
     for mutation in mutations:
         genome = genome.child(*mutation)
@@ -297,14 +297,14 @@ def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> G
 
 
 def to_json(genome: Genome) -> dict[str, object]:
-    """Return a genome as plain values for JSON, whose reader must not turn its seeds of 63 bits into floats.
+    """Return a genome as plain values for JSON. Readers must not convert its 63-bit seeds to floats.
 
     Args:
         genome: The genome.
 
     Returns:
-        root (a seed, or a center's name), network (the root's), and mutations: the seed and the scale of each, and its
-        kind where that is not Gaussian: "low rank 4", the name of the center that multiplies the noise, or "graft" and
+        root (a seed, or a center's name), network (of the root), and mutations: seed, scale and, unless it is Gaussian,
+        kind of each mutation. Kinds are "low rank 4", the name of the center that multiplies the noise, or "graft" and
         the text of the new network.
     """
     mutations: list[list[object]] = []

@@ -1,6 +1,6 @@
 """External code and models that a configuration references: modules that are imported, files that MuJoCo parses.
 
-They are determined from the text alone, before any of them is imported or opened.
+References are determined from the configuration's text, before anything is imported or opened.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class NamedCode:
         key: The key of the configuration that references it, such as "algorithm.name".
         does: The key's effect, as the end of a sentence that starts with the key: "imports the module mine". References
             with the same effect are the same reference.
-        module: The module, if it is one.
-        file: The file, if it is one, absolute.
-        when_training: Whether this happens only in training, and not when a run is inspected.
+        module: The referenced module; None for a file.
+        file: Absolute path of the referenced file; None for a module.
+        when_training: Whether the reference is used only in training, and not when a run is inspected.
     """
 
     key: str
@@ -32,14 +32,14 @@ class NamedCode:
 
 
 def named_module(key: str, module: str) -> list[NamedCode]:
-    """List the reference to a module.
+    """Return the reference to a module as a list.
 
     Args:
         key: The key that references it.
         module: The module's name.
 
     Returns:
-        The reference; an empty list if the module is the package's own.
+        The reference; an empty list for modules of this package.
     """
     if module.partition(".")[0] == _PACKAGE:
         return []
@@ -47,7 +47,7 @@ def named_module(key: str, module: str) -> list[NamedCode]:
 
 
 def named_model(key: str, path: str) -> list[NamedCode]:
-    """List the reference to a robot model, which MuJoCo parses together with the files that it includes.
+    """Return the reference to a robot model, which MuJoCo parses together with its included files, as a list.
 
     Args:
         key: The key that references it.
@@ -55,6 +55,6 @@ def named_model(key: str, path: str) -> list[NamedCode]:
     """
     try:
         file = Path(path).expanduser().resolve()
-    except (OSError, RuntimeError, ValueError):  # no such user's home, no file's name at all
+    except (OSError, RuntimeError, ValueError):  # unknown user in ~user, or an invalid path
         file = Path(path)
     return [NamedCode(key, f"has MuJoCo read {file}", file=file)]

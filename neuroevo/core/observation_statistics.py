@@ -3,9 +3,9 @@
 Salimans et al. 2017 (https://arxiv.org/abs/1703.03864): the mean is subtracted, the result is divided by the standard
 deviation and clipped to [-5, 5].
 
-A generation plays with the statistics of the observations that the populations of all previous generations made. Each
-episode sums its observations in the order of its steps, and the sums of a population's episodes are added in the order
-of the episodes, so that the result does not depend on when episodes finish.
+A generation uses the statistics of the observations of the populations of all previous generations. Each episode sums
+its observations in the order of its steps, and the sums of a population's episodes are added in the order of the
+episodes, so that the result does not depend on when episodes finish.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Normalizer(Checked):
     Attributes:
         number: Number of the generation.
         mean: Mean of each of the n numbers of an observation, float64 [n].
-        std: Their standard deviations, float64 [n], above 0.
+        std: Standard deviation of each number, float64 [n], positive.
     """
 
     number: int
@@ -67,10 +67,10 @@ def _nothing() -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ObservationStatistics(Checked):
-    """Running statistics of all observations so far, each of n numbers; not hashable, since it compares arrays.
+    """Running statistics of all observations so far, each of n numbers; not hashable, since equality compares arrays.
 
     Attributes:
-        count: How many observations there were.
+        count: Number of observations.
         sums: Sum of each number, float64 [n]; [0] before the first observation.
         squares: Sum of the squares of each number, float64 [n]; [0] before the first observation.
     """
@@ -90,7 +90,7 @@ class ObservationStatistics(Checked):
         check_array("squares", self.squares, self.sums.shape, np.float64)
 
     def after(self, more: np.ndarray | None) -> ObservationStatistics:
-        """Return the statistics with the observations of more episodes.
+        """Return the statistics updated with the observations of further episodes.
 
         Args:
             more: Outcomes.observation_sums of the episodes, float64 [1 + 2n]: count, sums, sums of squares.
@@ -99,28 +99,28 @@ class ObservationStatistics(Checked):
             ValueError: The episodes were not played with a normalizer, so they have no observation sums.
         """
         if more is None:
-            raise ValueError("the episodes have no observation sums, expected some that were played with a normalizer")
+            raise ValueError("the episodes have no observation sums, expected episodes played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
         total = summed(before, more)
         n = len(total) // 2
         return ObservationStatistics(int(total[0]), total[1 : 1 + n], total[1 + n :])
 
     def normalizer(self, number: int, size: int) -> Normalizer:
-        """Make the normalizer of a generation; with mean 0 and std 1 before the first observation.
+        """Make the normalizer of a generation, with mean 0 and std 1 before the first observation.
 
         Args:
             number: Number of the generation.
-            size: How many numbers an observation has.
+            size: Length of an observation.
 
         Raises:
-            UserError: The observations so far had another size.
+            UserError: The observations so far had another length.
         """
         if self.count == 0:
             return Normalizer(number, np.zeros(size), np.ones(size))
         if len(self.sums) != size:
             raise UserError(
-                f"the observations that this run's networks know have {len(self.sums)} numbers, those of its "
-                f"environment {size}"
+                f"this run's observation statistics have {len(self.sums)} numbers, expected {size}, the length of an "
+                "observation"
             )
         mean = self.sums / self.count
         variance = self.squares / self.count - mean * mean
@@ -137,8 +137,8 @@ def summed(sums: np.ndarray | None, more: np.ndarray) -> np.ndarray:
     """Add two observation sums.
 
     Args:
-        sums: float64 [1 + 2n]; None: nothing yet.
-        more: float64 [1 + 2n], which adds nothing where it would make the sum infinite or NaN.
+        sums: float64 [1 + 2n]; None counts as zeros.
+        more: float64 [1 + 2n]; ignored if it would make the sum infinite or NaN.
 
     Returns:
         float64 [1 + 2n].

@@ -29,10 +29,10 @@ class Problem:
     """One problem of a configuration. Its text is `key = value: reason`, on one line.
 
     Attributes:
-        key: The key, such as "algorithm.sigma"; in a file of another program, that program's name for it. "" if the
-            problem concerns no single key, and the reason is a complete sentence.
-        reason: What was expected, such as "expected more than 0".
-        value: The value found, or NO_VALUE where there is none or it would not be informative.
+        key: The key, such as "algorithm.sigma"; in another program's file, that program's name for it. "" if the
+            problem does not concern a single key; the reason is then a complete sentence.
+        reason: The expected value, such as "expected more than 0".
+        value: The given value; NO_VALUE if it is missing or not informative.
     """
 
     key: str
@@ -49,7 +49,7 @@ class Problem:
         """Return the same problem with its key renamed.
 
         Args:
-            names: New names of keys and tables by their old ones; a table's keys follow it. The first match applies.
+            names: New names of keys and tables by old name; renaming a table renames its keys. The first match applies.
         """
         for old, new in names.items():
             if self.key == old or self.key.startswith(f"{old}."):
@@ -61,8 +61,8 @@ class ConfigError(UserError):
     """A configuration has problems; the message lists all of them.
 
     Attributes:
-        problems: All of them, at least one.
-        source: Where they were found, such as a file's name; "" where that is obvious.
+        problems: All problems, at least one.
+        source: Source of the problems, such as a file's name; "" where it is obvious.
     """
 
     def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
@@ -82,8 +82,8 @@ def refuse(problems: Iterable[Problem], source: str = "") -> None:
     """Raise an error if there are problems.
 
     Args:
-        problems: The problems, possibly none.
-        source: Where they were found, such as a file's name.
+        problems: The problems; may be empty.
+        source: Source of the problems, such as a file's name.
 
     Raises:
         ConfigError: There are problems; the error contains all of them.
@@ -94,7 +94,7 @@ def refuse(problems: Iterable[Problem], source: str = "") -> None:
 
 
 def problems_in(error: UserError) -> tuple[Problem, ...]:
-    """Return the problems of an error, to be listed with others; one without a key if the error has none itself."""
+    """Return the problems of an error, for a common list; other errors than ConfigError become one without a key."""
     if isinstance(error, ConfigError) and not error.source:
         return error.problems
     return (Problem("", str(error)),)
@@ -130,10 +130,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near}?" if near else ""
 
 
-# What pydantic adds to the place of a value that may be of several kinds: of schedules, then of optimizers.
+# Tags of unions that pydantic adds to a value's location: of schedules, then of optimizers.
 _TAGS = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule", "adam", "sgd")
 
-_WORDS = {  # pydantic's and ours; the last two are the beginnings of many messages
+_WORDS = {  # pydantic's prefixes and their replacements; the order matters, since the last two match many messages
     "Input should be greater than or equal to ": "at least ",
     "Input should be greater than ": "more than ",
     "Input should be less than or equal to ": "at most ",
@@ -148,9 +148,9 @@ def problems_of(section: str, error: ValidationError, keys: Sequence[str] = ()) 
 
     Args:
         section: The section whose values were validated, such as "algorithm"; the keys start with it.
-        error: The error that making the section's settings raised. Settings may raise ConfigError themselves where one
-            value does not fit another; the keys of its problems do not include the section.
-        keys: The keys that the section may have, for messages.
+        error: The error raised while making the section's settings. Settings may raise ConfigError themselves if two
+            values do not fit each other; the keys of its problems do not include the section.
+        keys: The section's valid keys, for messages.
     """
     found: list[Problem] = []
     for detail in error.errors():

@@ -15,16 +15,16 @@ import numpy as np
 class Purpose(IntEnum):
     """Purpose for which random numbers are drawn.
 
-    A value must keep its meaning, since changing one would change every run. Users' own algorithms may pass any integer
-    of at least 1000 instead.
+    The values must not change, since that would change every run. User-defined algorithms may pass any integer of at
+    least 1000 instead.
     """
 
     INITIAL_WEIGHTS = 0  # bases of fresh genomes
-    PARENTS = 1  # which parent each offspring has
+    PARENTS = 1  # selection of parents
     MUTATIONS = 2  # noise seeds of mutations
     PAIRS = 3  # noise seeds of antithetic pairs
-    CENTERS = 4  # which member of a meta-population moves
-    ARCHIVE = 5  # which behaviors enter the archive
+    CENTERS = 4  # selection of the center that moves
+    ARCHIVE = 5  # selection of behaviors for the archive
     SIGMAS = 6  # changes of self-adaptive mutation powers
     NETWORKS = 7  # changes of genomes' networks
     POPULATION_EPISODES = 10
@@ -77,7 +77,7 @@ def draw_uniforms(count: int, seed: int, generation: int, purpose: int) -> np.nd
 
 
 class Draws:
-    """Random numbers of one purpose in order, where it depends on them how many are needed.
+    """Stream of random numbers of one purpose, for algorithms that do not know their number in advance.
 
     Args:
         seed: The run's seed.
@@ -105,11 +105,11 @@ class Draws:
         return int(self.uniforms(1)[0] * bound)
 
     def noise(self, count: int) -> np.ndarray:
-        """Return float64 [count] with mean 0 and deviation 1: sums of four uniforms, the same bits on every machine."""
+        """Return float64 [count] with mean 0 and variance 1: sums of four uniforms, bit-identical on every machine."""
         a, b, c, d = self.uniforms(4 * count).reshape(4, count)
         return np.sqrt(3.0) * ((a + b) + (c + d) - 2)
 
 
 def held_out_seeds(count: int) -> list[int]:
-    """Return `count` episode seeds for comparing networks, the same for every run; no training run uses them."""
+    """Return `count` episode seeds for comparing networks, equal for every run and never used for training."""
     return draw_seeds(count, 0, 0, Purpose.HELD_OUT_EPISODES)

@@ -1,6 +1,6 @@
 """The decorators and field types of settings: frozen dataclasses that reject unknown keys and wrong types.
 
-pydantic validates them at construction. An algorithm is such a dataclass too: its fields are the keys of the
+pydantic validates them at construction. Algorithms are such dataclasses, too: their fields are the keys of the
 [algorithm] section of a configuration.
 """
 
@@ -43,7 +43,7 @@ def settings(kind: type[_Class]) -> type[_Class]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
 def nested_settings(kind: type[_Class]) -> type[_Class]:
-    """Decorate a class of settings that, as the field of another, may be given as a table; otherwise as settings().
+    """Decorate a class of settings like settings(), but accept a table (dict) for a field of that class.
 
     Args:
         kind: A class with annotated fields.
@@ -57,14 +57,14 @@ def nested_settings(kind: type[_Class]) -> type[_Class]:
 def documentation(kind: type, key: str) -> str:
     """Return the documentation of a key.
 
-    It is parsed when it is asked for: pydantic's own extraction would be a third of what every command takes to start.
+    The source is parsed on demand: pydantic's own extraction would take a third of every command's startup time.
 
     Args:
         kind: A class decorated with settings or nested_settings.
         key: The name of a field.
 
     Returns:
-        The string below the field in the class that declares it, or the description of its type; "" if there is none.
+        The string below the field in the class that declares it, or the description of its type; "" without either.
     """
     found = next((text for each in kind.__mro__ if (text := _documented(each).get(key))), "")
     return inspect.cleandoc(found)
@@ -76,7 +76,7 @@ def _documented(kind: type) -> Mapping[str, str]:
     texts = {key: field.description for key, field in fields.items() if field.description}
     try:
         (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
-    except (OSError, TypeError, ValueError):  # no source, as of object or of a class that is made by a call
+    except (OSError, TypeError, ValueError):  # no source, as for object and dynamically created classes
         return texts
     for declared, below in pairwise(definition.body if fields and isinstance(definition, ast.ClassDef) else ()):
         match declared, below:
@@ -110,7 +110,7 @@ def listed(value: object) -> object:
 
 
 class OneOf:
-    """Validator that accepts only known words; documentation lists them.
+    """Validator that accepts only known words, which the documentation lists.
 
     Attributes:
         known: The words.
@@ -143,23 +143,23 @@ def one_of(known: Collection[str]) -> AfterValidator:
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
-    """Read the address of a cluster's head.
+    """Parse the address of a cluster's head.
 
     Args:
         address: HOST:PORT.
 
     Returns:
-        Host and port, or None if it is something else.
+        Host and port, or None if the address is malformed.
     """
     host, _, port = address.rpartition(":")
     return (host, int(port)) if host and port.isdecimal() and 0 < int(port) < 2**16 else None
 
 
 def cluster_address(*words: str) -> AfterValidator:
-    """Make the validator of a text field that accepts words and HOST:PORT.
+    """Make the validator of a text field that accepts known words and HOST:PORT.
 
     Args:
-        words: The words.
+        words: The known words.
 
     Returns:
         The annotation of the field.
@@ -181,12 +181,12 @@ def _in_32_bits(value: float) -> float:
     return value
 
 
-Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_COUNT)]  # how many, at least one
+Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_COUNT)]  # a number of things, at least 1
 CountOrZero = Annotated[int, BeforeValidator(whole), Field(ge=0, le=MAX_COUNT)]
 Steps = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_STEPS)]  # steps of a whole run
 Threads = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_THREADS)]
 Slots = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_SLOTS)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Strict(), Field(gt=0)]
-Positive32 = Annotated[Positive, AfterValidator(_in_32_bits)]  # what ops take as a float32, such as sigma
+Positive32 = Annotated[Positive, AfterValidator(_in_32_bits)]  # for numbers that ops take as float32, such as sigma
 Name = Annotated[str, Field(min_length=1)]

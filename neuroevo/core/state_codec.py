@@ -1,8 +1,8 @@
 """Encode an algorithm's state as JSON, genomes and arrays, and decode it without running code.
 
-A state is made of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with text as keys, and frozen
-dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
-{"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list.
+A state consists of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with string keys, and frozen
+dataclasses. Genomes and arrays are stored in separate lists and represented by {"genome": index} and {"array": index}.
+A dataclass is encoded as {"fields": {...}}, a mapping as {"map": {...}}, and a tuple as a JSON list.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STRICT = ConfigDict(arbitrary_types_allowed=True, strict=True, allow_inf_nan=Fa
 
 @dataclass
 class Encoded:
-    """States as plain values.
+    """States encoded as plain values.
 
     Attributes:
         values: JSON values, one per state.
@@ -46,14 +46,14 @@ def encode(*states: Any) -> Encoded:
     """Encode states.
 
     Args:
-        states: What to encode.
+        states: The states.
 
     Returns:
         The states as plain values.
 
     Raises:
-        ValueError: A value is of a type that a checkpoint does not hold, or not finite, or a field of a dataclass has
-            another type than its annotation says: reading it would refuse it.
+        ValueError: A value has an unsupported type or is not finite, or the value of a dataclass field does not match
+            the field's annotation, so that decode() would reject it.
     """
     genomes: dict[Genome, int] = {}
     arrays: list[np.ndarray] = []
@@ -75,7 +75,7 @@ def encode(*states: Any) -> Encoded:
             raise ValueError(f"{where} is {value}, expected a finite number")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
+        raise ValueError(f"{where} is a {type(value).__name__}, which checkpoints do not support")
 
     values = [plain(state, type(state).__name__) for state in states]
     centers = [center for center in centers_of(genomes).values() if center.has_weights]
@@ -86,14 +86,14 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
     """Decode states.
 
     Args:
-        encoded: What `encode` returned.
-        kinds: The states' types.
+        encoded: The return value of encode().
+        kinds: Types of the states.
 
     Returns:
         The states.
 
     Raises:
-        ValueError: The values do not fit the types; a dataclass must have exactly its own fields.
+        ValueError: The values do not match the types; a dataclass must have exactly the fields of its type.
     """
 
     def made(value: Any, hint: Any, where: str) -> Any:
@@ -138,30 +138,30 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
             if not _fits(states[-1], kind):
                 raise ValueError(f"{name} is {str(value)[:80]}, expected another value")
         return tuple(states)
-    except (AttributeError, IndexError, TypeError) as error:  # of a class that checks its values when it is made
-        raise ValueError(f"the state does not fit: {error}") from None
+    except (AttributeError, IndexError, TypeError) as error:  # raised by a class that validates its values
+        raise ValueError(f"the state is invalid: {error}") from None
 
 
 def _chosen(items: Sequence[Any], index: object, what: str) -> Any:
-    """Return one of a list. ValueError: the list has none of this number."""
+    """Return items[index]. ValueError: the index is out of range or not an integer."""
     if type(index) is not int or not 0 <= index < len(items):
-        raise ValueError(f"{what} {str(index)[:80]} is not there, expected one in [0, {len(items)})")
+        raise ValueError(f"{what} {str(index)[:80]} is out of range, expected an index in [0, {len(items)})")
     return items[index]
 
 
 def check_fields(value: Any, where: str) -> None:
-    """Check a dataclass: each field against its type, then by its own check_state().
+    """Check each field of a dataclass against its type and, for classes derived from Checked, call check_state().
 
-    One derived from Checked also checks itself. Dataclasses that are fields of this one are not looked into.
+    The fields of nested dataclasses are not checked.
 
     Args:
         value: The dataclass.
-        where: What it is called in messages.
+        where: Name of the dataclass in messages.
 
     Raises:
-        ValueError: A field has a value of another type, or the class refuses its values.
+        ValueError: A field has a value of another type, or check_state() rejects a value.
     """
-    kind: Any = type(value)  # whose hash mypy does not find
+    kind: Any = type(value)  # Any, since mypy does not accept it as hashable
     hints = _hints_of(kind)
     for each in fields(value):
         own, hint = getattr(value, each.name), hints.get(each.name, Any)
@@ -177,16 +177,16 @@ def check_fields(value: Any, where: str) -> None:
 
 @lru_cache(maxsize=256)
 def _hints_of(kind: type) -> dict[str, Any]:
-    """Return the types of a class's fields; nothing if they name what does not exist at run time."""
+    """Return the types of a class's fields; empty if annotations cannot be resolved at run time."""
     try:
         return typing.get_type_hints(kind)
-    except Exception:  # whatever evaluating a user's annotations raises
+    except Exception:  # evaluating a user's annotations may raise anything
         return {}
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a type, as pydantic checks it strictly; a type that it does not know fits."""
-    if isinstance(hint, type) and is_dataclass(hint):  # whose own fields are checked where it is made
+    """Return whether a value has a type according to pydantic's strict mode; True for types unknown to pydantic."""
+    if isinstance(hint, type) and is_dataclass(hint):  # its fields are checked when it is decoded
         return isinstance(value, hint)
     try:
         _adapter(hint).validate_python(value)
@@ -198,7 +198,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _dataclass_of(hint: Any, names: Collection[str]) -> type | None:
-    """Find the dataclass with these fields in a type such as X, X | None or tuple[X, ...]; else the first one."""
+    """Find the dataclass with these fields, or else the first one, in a type such as X | None or tuple[X, ...]."""
     found = _dataclasses(hint)
     return next((kind for kind in found if {each.name for each in fields(kind)} == set(names)), next(iter(found), None))
 

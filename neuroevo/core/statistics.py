@@ -1,4 +1,4 @@
-"""Means of returns, plain and interquartile, with standard errors and confidence intervals."""
+"""Means and interquartile means of returns, with standard errors and confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 
 _RESAMPLES = 20_000
 _LARGEST = sys.float_info.max
-_LARGE = 480  # the power of two up to which a sum of 2**60 squares is finite
-_DOWN = 1024 - _LARGE  # by which all finite numbers become as small
+_LARGE = 480  # exponent of two up to which a sum of 2**60 squares is finite
+_DOWN = 1024 - _LARGE  # dividing by 2**_DOWN brings every finite number into that range
 
 
 def without_overflow(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> Any:
-    """Compute a statistic of which no intermediate sum overflows.
+    """Compute a statistic without overflow of intermediate sums.
 
     Args:
         statistic: A function that is proportional to its argument, such as a mean or a standard deviation.
         values: float64 [...].
 
     Returns:
-        statistic(values), bit-identical, where that is finite or `values` are not. Elsewhere it is computed from values
-        divided by a power of two; a number beyond the largest float is that float.
+        Exactly statistic(values) if it is finite or `values` are not. Otherwise the statistic is computed from values
+        divided by a power of two, and results beyond the largest float are clipped to it.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         found = statistic(values)
@@ -41,11 +41,11 @@ class Summary:
     """Summary statistics of n numbers; None where n is too small: the mean needs 1 number, all others need 2.
 
     Attributes:
-        n: How many numbers there are.
-        mean: Their mean.
+        n: Number of values.
+        mean: Mean of the values.
         standard_error: Standard error of the mean.
         low: Lower bound of the confidence interval of the mean.
-        high: Upper bound of that interval.
+        high: Upper bound of the confidence interval of the mean.
     """
 
     n: int
@@ -76,18 +76,18 @@ def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
 
 
 def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) -> Summary:
-    """Compute the mean of the middle half of all scores together, with a stratified bootstrap interval.
+    """Compute the mean of the middle half of all pooled scores, with a stratified bootstrap interval.
 
-    As arXiv 2108.13264 (Agarwal et al.) recommends for few runs: it is less moved by one lucky run than the mean, and
-    uses more of the scores than the median. The interval is that of percentiles over resamples, in which each sample is
-    drawn from itself, with replacement; the same scores give the same interval.
+    Agarwal et al. (arXiv 2108.13264) recommend it for few runs: it is more robust to a single lucky run than the mean,
+    and uses more of the scores than the median. The percentile bootstrap resamples the scores of each game separately,
+    with replacement and a fixed seed, so that equal scores give equal intervals.
 
     Args:
         samples: The scores of each game's runs, float64 [n] each; normalized where there are several games.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The summary, without a standard error; without an interval where a game has fewer than two runs.
+        The summary, without a standard error; without an interval if a game has fewer than two runs.
     """
     n = sum(map(len, samples))
     if n == 0:
@@ -96,7 +96,7 @@ def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) 
         smaller = interquartile_mean([np.ldexp(each, -_DOWN) for each in samples], confidence)
         numbers = (smaller.mean, None, smaller.low, smaller.high)
         return Summary(n, *(None if each is None else float(np.ldexp(each, _DOWN)) for each in numbers))
-    from scipy.stats import bootstrap, trim_mean  # imported here, as it takes half a second
+    from scipy.stats import bootstrap, trim_mean  # imported here, since importing takes half a second
 
     def statistic(*of: np.ndarray, axis: int = -1) -> Any:
         return trim_mean(np.concatenate(of, axis=axis), 0.25, axis=axis)
@@ -115,31 +115,31 @@ def interval(n: int, mean: float, standard_error: float | None, confidence: floa
     """Compute Student's t interval of a mean whose standard error is known.
 
     Args:
-        n: How many numbers the mean is of.
-        mean: Their mean.
-        standard_error: Its standard error; None if it is not known.
+        n: Number of values.
+        mean: Mean of the values.
+        standard_error: Standard error of the mean; None if it is unknown.
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The summary, without an interval where there is no standard error. The bounds are finite: one beyond the largest
-        float is that float.
+        The summary, without an interval if the standard error is unknown. Bounds beyond the largest float are clipped
+        to it.
     """
     if standard_error is None or n < 2:
         return Summary(n, mean, standard_error, None, None)
-    from scipy.special import stdtrit  # imported here: it takes a quarter of a second, and most commands do not need it
+    from scipy.special import stdtrit  # imported here, since it takes 0.25 s and most commands do not need it
 
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * standard_error
     return Summary(n, mean, standard_error, max(mean - half, -_LARGEST), min(mean + half, _LARGEST))
 
 
 def pareto_front(fitness: np.ndarray, costs: np.ndarray | Sequence[float]) -> list[int]:
-    """Return the indices of those that no other one exceeds in fitness at no higher cost, the cheapest first.
+    """Return the indices of the Pareto front of high fitness and low cost, the cheapest first.
 
-    Of equal ones the first is returned.
+    Of items with equal fitness and cost, only the first is returned.
 
     Args:
-        fitness: [N].
-        costs: [N].
+        fitness: Fitness of each item, [N].
+        costs: Cost of each item, [N].
     """
     front: list[int] = []
     for i in sorted(range(len(costs)), key=lambda i: (costs[i], -fitness[i], i)):

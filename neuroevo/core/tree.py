@@ -1,8 +1,8 @@
-"""Encode any set of genomes as one table, the form in which they are stored and sent, and decode it.
+"""Encode a set of genomes as one table, for storage and transmission, and decode it.
 
-Genomes share most of their ancestors, so the table has each ancestor once. A node is a number: m >= 0 is the genome
-that ends with mutation m of the table, -1 - r is root r. A generation of 1,000 genomes from 20 parents of 200 mutations
-takes about 100 bytes per genome.
+Genomes share most of their ancestors, so the table contains each ancestor once. A node is a number: m >= 0 is the
+genome whose last mutation is mutation m of the table, -1 - r is root r. A generation of 1,000 genomes from 20 parents
+with 200 mutations takes about 100 bytes per genome.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from neuroevo.core.genome import GAUSSIAN, MAX_RANK, Center, Genome, Graft, Kind
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """R roots and M mutations.
+    """Table of R roots and M mutations.
 
     Attributes:
-        root_seeds: int64 [R], of the initial weights; 0 for a root that is a center.
-        root_centers: int32 [R], index into `centers`, or -1.
-        root_networks: int32 [R], index into the evaluator's networks, or -1 - k for own network k.
-        parents: int32 [M], the node that each mutation changes: an earlier mutation or a root.
-        seeds: int64 [M], of the mutations' noise.
-        scales: float32 [M].
-        kinds: int32 [M], as encode_kind() gives them.
-        centers: Those of roots and of mutations' spreads.
-        networks: The texts of genomes' own networks.
+        root_seeds: Seeds of the initial weights, int64 [R]; 0 for a center.
+        root_centers: Indices into `centers`, int32 [R]; -1 for a seed.
+        root_networks: Indices into the evaluator's networks, int32 [R], or -1 - k for own network k.
+        parents: The parent node of each mutation, an earlier mutation or a root, int32 [M].
+        seeds: Seeds of the mutations' noise, int64 [M].
+        scales: Scales of the mutations, float32 [M].
+        kinds: Kinds of the mutations, encoded by encode_kind(), int32 [M].
+        centers: Centers of roots and of mutations' spreads.
+        networks: Texts of genomes' own networks.
     """
 
     root_seeds: np.ndarray
@@ -42,7 +42,7 @@ class Tree:
     networks: tuple[str, ...] = ()
 
     def without_weights(self) -> Tree:
-        """Return the same tree with centers that have names but no weights."""
+        """Return the same tree with only the names of centers, without their weights."""
         return replace(self, centers=tuple(Center.named(center.name) for center in self.centers))
 
 
@@ -50,7 +50,7 @@ def encode(genomes: Iterable[Genome]) -> tuple[Tree, np.ndarray]:
     """Encode genomes.
 
     Args:
-        genomes: [G].
+        genomes: The genomes, [G].
 
     Returns:
         The tree, and the node of each genome, int32 [G].
@@ -94,10 +94,10 @@ def encode(genomes: Iterable[Genome]) -> tuple[Tree, np.ndarray]:
 
 
 class TreeReader:
-    """Decoder of a tree, which makes each genome once."""
+    """Decoder of a tree that makes each genome only once."""
 
     def __init__(self, tree: Tree):
-        """Create a decoder that has not decoded any genome.
+        """Create a decoder.
 
         Args:
             tree: The tree.
@@ -135,12 +135,12 @@ def encode_kind(kind: Kind, centers: dict[Center, int], networks: dict[str, int]
 
     Args:
         kind: The kind.
-        centers: The index of each center of the table; a spread that is missing is appended.
-        networks: The index of each own network of the table; one that is missing is appended.
+        centers: Index of each center of the table; a missing spread is appended.
+        networks: Index of each own network of the table; a missing network is appended.
 
     Returns:
-        0 for Gaussian noise, the rank for noise of low rank, -1 - k for noise scaled by center k, MAX_RANK + 1 + k for
-        the change to own network k.
+        0 for Gaussian noise, the rank for low-rank noise, -1 - k for noise scaled by center k, MAX_RANK + 1 + k for the
+        change to own network k.
     """
     if isinstance(kind, Graft):
         return MAX_RANK + 1 + networks.setdefault(kind.network, len(networks))
@@ -167,5 +167,5 @@ def decode_kind(code: int, centers: Sequence[Center], networks: Sequence[str] = 
 
 
 def centers_of(genomes: Iterable[Genome]) -> Mapping[str, Center]:
-    """Return the centers by name that genomes and their ancestors need."""
+    """Return the centers of genomes and their ancestors by name."""
     return {center.name: center for center in encode(genomes)[0].centers}

@@ -1,8 +1,8 @@
 """Import of user modules, which runs their code.
 
-A module is searched for where this process finds modules, then in the current folder, then among the sources that a run
-has kept. Kept sources are compiled from the text that was read: the folder of a run is not searched by Python, since
-any other file in it could shadow another module.
+Modules are searched on Python's path, then in the current folder, then among the sources kept by a run. Kept sources
+are compiled from the text that was read. Python does not search a run's folder, since any other file in it could shadow
+another module.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from neuroevo.core.errors import UserError
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 EVOSAX = "evosax"
-KEPT = "own"  # the folder in a run's folder with the source of the user's modules
+KEPT = "own"  # subfolder of a run with the sources of user modules
 _may: ContextVar[Collection[str] | None] = ContextVar("modules that may be imported", default=None)  # None: all
-# Files through which the way to the user's code leads.
+# Files whose frames precede the user's code in a traceback.
 _NOT_THEIRS = (
     os.path.join("neuroevo", "core", "user_module.py"),
     os.path.join("neuroevo", "networks", "own_network.py"),
@@ -39,7 +39,7 @@ _NOT_THEIRS = (
 def names(text: str) -> tuple[str, str] | None:
     """Split "module:name" into the module and the name in it; return None if the text has another form.
 
-    None is also what "evosax:NAME" gives, a strategy that this package wraps.
+    "evosax:NAME" also returns None, since this package wraps evosax's strategies.
     """
     module, _, name = text.partition(":")
     if module == EVOSAX:
@@ -48,10 +48,10 @@ def names(text: str) -> tuple[str, str] | None:
 
 
 def name_of(value: Any) -> Any:
-    """Return the name "module:name" by which a configuration has a class or function; other values as they are.
+    """Return the name "module:name" of a class or function for a configuration; return other values unchanged.
 
     Raises:
-        UserError: No module has it under its name, so that other processes and later commands cannot import it.
+        UserError: Other processes and later commands cannot import the class or function under its name.
     """
     if not isinstance(value, (type, FunctionType)):
         return value
@@ -59,20 +59,20 @@ def name_of(value: Any) -> Any:
     if module == "__main__":
         module = _script(name)
     if not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not value:
-        raise UserError(f"{module}.{name} cannot be imported, expected a class or function at the top of a module")
+        raise UserError(f"{module}.{name} cannot be imported, expected a class or function at a module's top level")
     return f"{module}:{name}"
 
 
 def _script(name: str) -> str:
-    """Return the name that the running script is imported by, here without running it again."""
+    """Return the import name of the running script, and register it so that importing does not run it again."""
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
     if file is None:
-        expected = "expected it in a module; in a notebook, a cell that begins with %%writefile my_module.py makes one"
+        expected = "expected it in a module; in a notebook, a cell that starts with %%writefile my_module.py makes one"
         raise UserError(f"{name} is defined in an interactive session, {expected}")
     if "__name__" not in Path(file).read_text(encoding="utf-8"):
         guard = 'if __name__ == "__main__":'
-        raise UserError(f"importing {name} would run all of {file}, expected `{guard}` around what it does")
+        raise UserError(f"importing {name} would run all of {file}, expected `{guard}` around its main code")
     spec = getattr(main, "__spec__", None)
     module = Path(file).stem if spec is None else str(spec.name)
     sys.modules.setdefault(module, main)
@@ -81,12 +81,12 @@ def _script(name: str) -> str:
 
 @dataclass(frozen=True)
 class KeptModule:
-    """The source of a module as a run has kept it.
+    """Source of a module kept by a run.
 
     Attributes:
-        path: Its file.
+        path: Path of the file.
         source: Contents of the file when it was read.
-        first: Whether it takes precedence over a module of the same name elsewhere.
+        first: Whether the kept source takes precedence over a module of the same name elsewhere.
     """
 
     path: str
@@ -94,8 +94,8 @@ class KeptModule:
     first: bool = False
 
 
-_kept: dict[str, KeptModule] = {}  # of the last run that was looked at
-_folder: str | None = None  # of the process that this one plays for
+_kept: dict[str, KeptModule] = {}  # modules of the run passed to keep() last
+_folder: str | None = None  # current folder of the main process, in its workers
 
 
 def current_folder() -> str:
@@ -104,13 +104,13 @@ def current_folder() -> str:
 
 
 def keep(modules: Mapping[str, KeptModule], folder: str | None = None) -> None:
-    """Register the modules that a run has kept, replacing those of any other run.
+    """Register the modules kept by a run, replacing those of any other run.
 
-    A module is imported from its kept source if it is found nowhere else or takes precedence.
+    A module is imported from its kept source if it takes precedence or no other module has its name.
 
     Args:
         modules: The modules by name.
-        folder: The folder that current_folder() returns from then on; None: this process's own.
+        folder: Folder that current_folder() returns afterwards; None for this process's current folder.
     """
     global _folder
     _folder = folder
@@ -128,10 +128,10 @@ def kept_modules() -> dict[str, KeptModule]:
 
 @contextmanager
 def only(modules: Collection[str]) -> Iterator[None]:
-    """Make imported() reject all modules but these during the block.
+    """Make imported() reject all other modules during the block.
 
     Args:
-        modules: Their names.
+        modules: Names of the allowed modules.
     """
     before = _may.set(modules)
     try:
@@ -141,10 +141,10 @@ def only(modules: Collection[str]) -> Iterator[None]:
 
 
 def located(name: str) -> Path | None:
-    """Return the file that imported() would run, without running anything; None if there is none or it is unknown.
+    """Return the file that imported() would run, without running anything; None if it is missing or unknown.
 
     Args:
-        name: Name of the module. Sources that a run has kept are not considered.
+        name: Name of the module. Sources kept by a run are not considered.
     """
     loaded = sys.modules.get(name)
     if loaded is not None:
@@ -157,16 +157,15 @@ def located(name: str) -> Path | None:
             places = None if spec is None else spec.submodule_search_locations
             if places is None:
                 return None
-            # Folders without __init__.py have places that look for a parent that is imported: neither are they iterated
-            # over, nor does the name that is looked for have a parent.
+            # Iterating over a namespace package's path requires an imported parent package: use its list _path instead.
             spec = PathFinder.find_spec(part, list(getattr(places, "_path", places)))
-    except (ImportError, ValueError, OSError):  # ValueError: a module that has no spec
+    except (ImportError, ValueError, OSError):  # ValueError: a module without spec
         return None
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None
 
 
 class _KeptLoader(InspectLoader):
-    """Loader that runs the source that was read, and neither reads nor writes a file of compiled code."""
+    """Loader that runs kept source, without reading or writing compiled files."""
 
     def __init__(self, kept: KeptModule):
         self._kept = kept
@@ -182,10 +181,10 @@ class _KeptLoader(InspectLoader):
 
 
 class _KeptFinder(MetaPathFinder):
-    """Finder of modules that a run has kept, and of empty packages for those that have dots in their names.
+    """Finder of modules kept by a run, and of empty packages for the parents of dotted names.
 
     Attributes:
-        first: Whether it finds those that take precedence over others.
+        first: Whether the finder is limited to modules that take precedence over other modules.
     """
 
     def __init__(self, first: bool):
@@ -209,13 +208,13 @@ _FINDERS = (_KeptFinder(True), _KeptFinder(False))
 
 
 def users_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the part of a traceback in the user's code, if an error was raised there or in a function it called.
+    """Return the part of a traceback in user code, if an error was raised there or in a function called from there.
 
     Args:
-        error: An error that passed through this package, or has such a cause.
+        error: An error that passed through this package, or whose cause did.
 
     Returns:
-        Frames, the outermost first, of the error or else of its cause; empty if this package raised the error.
+        Frames of the error or of its cause, the outermost first; empty if this package raised the error.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -239,12 +238,12 @@ def imported(name: str) -> ModuleType:
         name: Name of the module, such as "experiments.examples.cma_es".
 
     Raises:
-        UserError: There is no such module, only() does not allow it, or importing it raises an exception, which is the
+        UserError: No such module exists, only() does not allow it, or importing it raises an exception, which is the
             error's cause.
     """
     allowed = _may.get()
     if allowed is not None and name not in allowed and name.partition(".")[0] != __package__.partition(".")[0]:
-        raise UserError(f"the module {name} is not imported, since it is not named where a run names its modules")
+        raise UserError(f"the module {name} is not imported, since the run's configuration does not reference it")
     folder = current_folder()
     first = name in _kept and _kept[name].first
     if not first and not {"", folder} & set(sys.path):
@@ -260,14 +259,14 @@ def imported(name: str) -> ModuleType:
 
 
 def find_function(text: str, expected: str) -> Callable[..., Any]:
-    """Import a function that a user names.
+    """Import a user function.
 
     Args:
-        text: Its name, "module:function".
-        expected: What is expected instead, for messages.
+        text: Name of the function, "module:function".
+        expected: Description of the expected value, for messages.
 
     Raises:
-        UserError: There is no such function, or importing the module raises an exception, which is the error's cause.
+        UserError: No such function exists, or importing the module raises an exception, which is the error's cause.
     """
     parts = names(text)
     if parts is None:
@@ -281,14 +280,14 @@ def find_function(text: str, expected: str) -> Callable[..., Any]:
 
 
 def raised(doing: str, error: BaseException) -> str:
-    """Describe on one line an exception that the user's code raised, with its location there.
+    """Describe an exception raised by user code, with its location, on one line.
 
     Args:
         doing: The action that failed, such as "importing mine".
         error: The exception.
     """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
-    # After this package's own and importlib's; a SyntaxError has none, and its message names the place.
+    # Skip frames of this package and of importlib. A SyntaxError has no other frames; its message has the location.
     own = [frame for frame in frames if not frame.filename.endswith(_NOT_THEIRS)]
     theirs = [frame for frame in own if "site-packages" not in frame.filename] or own
     place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""

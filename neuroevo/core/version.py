@@ -1,3 +1,3 @@
-"""The version of this package, written once."""
+"""The version of this package; all other places read it from here."""
 
 VERSION = "0.1.0"

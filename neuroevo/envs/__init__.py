@@ -1,1 +1,1 @@
-"""The environments by name: one family each for Atari, MuJoCo, the mazes and Gymnasium."""
+"""Environments and their registry, with one family per simulator: Atari, MuJoCo, mazes, Gymnasium, Brax and MJX."""

@@ -1,4 +1,4 @@
-"""The Atari games: their names, their options, and the ROMs that ale-py ships for them."""
+"""Atari games: names, options, and the ROMs shipped with ale-py."""
 
 from __future__ import annotations
 
@@ -23,58 +23,59 @@ from neuroevo.envs.names import key_of, option_text
 # ALE has ROMs of these but no single-player mode.
 _MULTIPLAYER_ONLY = frozenset({"combat", "joust", "maze_craze", "warlords"})
 
-# A name that Gymnasium registers: what is before the game, the game, what is after it, a version.
+# A name in Gymnasium's registry: prefix, game, suffix, version.
 _REGISTERED = re.compile(r"((?:ALE|neuroevo)/)?(.*?)(NoFrameskip|Deterministic)?(?:-v(\d+))?", re.IGNORECASE)
-_STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by the version
+_STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by version
 
 _MAX_INT = 2**31 - 1
 _RAM_BYTES = 128
 _Whole = Annotated[int, BeforeValidator(whole)]
-_ByteOrName = Annotated[int | str, BeforeValidator(whole)]  # check() knows which the game has
+_ByteOrName = Annotated[int | str, BeforeValidator(whole)]  # check() validates the names
 _SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
 
 
 @settings
 class AtariOptions:
-    """Options of the Atari games: the table [env.options] of a configuration."""
+    """Options of Atari games: the table [env.options] of a configuration."""
 
     protocol: Literal["uber", "gymnasium"] = "uber"
-    """How a game starts and what a network sees of it: as in arXiv 1712.06567, or as Gymnasium's AtariPreprocessing and
-    FrameStackObservation. Names that Gymnasium has, such as ALE/Frostbite-v5, say "gymnasium"."""
+    """Episode starts and observations: as in arXiv 1712.06567, or as in Gymnasium's AtariPreprocessing and
+    FrameStackObservation. Gymnasium's names, such as ALE/Frostbite-v5, imply "gymnasium"."""
     repeat_action_probability: Annotated[float, Strict(), Field(ge=0, le=1)] = 0.0
-    """Sticky actions: how likely a frame repeats the last frame's action. ALE/*-v5 and *NoFrameskip-v0 say 0.25."""
+    """Sticky actions: probability that a frame repeats the previous frame's action. ALE/*-v5 and *NoFrameskip-v0 imply
+    0.25."""
     full_action_space: bool = False
-    """All 18 actions of the console (9 in Skiing and Lost Luggage) in place of those that the game uses."""
+    """Use all 18 actions of the console (9 in Skiing and Lost Luggage) instead of the game's minimal action set."""
     mode: Annotated[_Whole, Field(ge=0, le=_MAX_INT)] | None = None
-    """The game's mode, by ALE's number; by default the game's own default."""
+    """Game mode, as numbered by ALE; None selects the game's default."""
     difficulty: Annotated[_Whole, Field(ge=0, le=_MAX_INT)] | None = None
-    """The game's difficulty switches, by ALE's number; by default the game's own default."""
+    """Game difficulty, as numbered by ALE; None selects the game's default."""
     frame_skip: Annotated[_Whole, Field(ge=1, le=1000)] = 4
-    """Emulator frames per step, all with the step's action."""
+    """Emulator frames per step; the action is repeated in each."""
     noop_max: Annotated[_Whole, Field(ge=0, le=1000)] = 30
-    """An episode begins with 1 to this many frames of doing nothing, drawn by its seed; 0: none."""
+    """Maximum number of no-op frames at the start of an episode, drawn from 1 to this by its seed; 0 disables them."""
     terminal_on_life_loss: bool = False
-    """Whether losing a life ends the episode."""
+    """End the episode when a life is lost."""
     stack: Annotated[_Whole, Field(ge=1, le=16)] = 4
-    """How many frames are observed, with protocol = "gymnasium"."""
+    """Number of stacked frames in an observation (protocol "gymnasium" only)."""
     screen_size: Annotated[_Whole, Field(ge=32, le=160)] = 84
-    """Height and width of a frame in pixels, likewise."""
+    """Height and width of a frame in pixels (protocol "gymnasium" only)."""
     grayscale: bool = True
-    """Whether frames are gray, not red, green and blue, likewise."""
+    """Use grayscale frames instead of RGB (protocol "gymnasium" only)."""
     emulator: Literal["neuroevo", "ale"] = "neuroevo"
-    """Whose emulation of the console's processor and television chip: neuroevo's, or the Arcade Learning Environment's,
-    which does the same more slowly."""
+    """Emulator of the console: neuroevo's, or the Arcade Learning Environment's, which gives identical results more
+    slowly."""
     channels_first: bool = False
-    """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
+    """Return observations as [channels, height, width], as PyTorch expects them; networks of this package expect
     [height, width, channels]."""
     behavior: Annotated[tuple[_ByteOrName, ...], BeforeValidator(listed)] = ()
-    """The bytes of RAM that are the behavior of an episode, by their numbers from 0 to 127 or, where the game has them,
-    by names such as "room" and "player_x"; empty: all bytes."""
+    """RAM bytes that form the behavior of an episode, by number from 0 to 127 or, if the game defines names, by name,
+    such as "room" and "player_x"; empty selects all bytes."""
 
 
 class AtariGame(Environment):
-    """An Atari game, which custom_ops/envs/atari plays."""
+    """Atari game, implemented in custom_ops/envs/atari."""
 
     family = "atari"
     noun = "games"
@@ -87,29 +88,29 @@ class AtariGame(Environment):
     @classmethod
     @functools.cache
     def names(cls) -> Sequence[str]:
-        """Return the single-player games for which the ale-py wheel has a ROM, in snake case, sorted."""
+        """Return the single-player games whose ROMs ale-py ships, in snake case, sorted."""
         from ale_py import roms
 
         return tuple(sorted(rom for rom in roms.get_all_rom_ids() if rom not in _MULTIPLAYER_ONLY))
 
     @classmethod
     def key(cls, given_name: str) -> str:
-        """Return the key of a name without what Gymnasium puts around it."""
+        """Return the lookup key of a name, without Gymnasium's prefix, suffix and version."""
         return key_of(_parts(given_name)[1])
 
     @classmethod
     def find(cls, given_name: str) -> str | None:
-        """Return a game whatever its version, which check() judges: Frostbite, ALE/Frostbite-v5, ..."""
+        """Return the game of a name of any version, such as ALE/Frostbite-v5; check() validates the version."""
         return cls._by_key().get(cls.key(given_name))
 
     @classmethod
     def gymnasium_ids(cls) -> Mapping[str, str]:
-        """Return ALE's names, which imply its settings: Frostbite-v5."""
+        """Return the mapping of ids to ALE's names, such as Frostbite-v5 to ALE/Frostbite-v5."""
         return {f"{_title(game)}-v5": f"ALE/{_title(game)}-v5" for game in cls.names()}
 
     @classmethod
     def named_options(cls, given_name: str) -> Mapping[str, Any]:
-        """Return the settings that Gymnasium registers under the name; frostbite alone is the protocol of 2018."""
+        """Return the settings that Gymnasium registers for the name; a bare name uses the protocol "uber"."""
         prefix, _, suffix, version = _parts(given_name)
         if not (prefix or suffix or version):
             return {}
@@ -118,7 +119,7 @@ class AtariGame(Environment):
 
     @property
     def rules(self) -> str:
-        """The protocol, sticky actions, and what else differs from the defaults."""
+        """Description of the protocol, sticky actions, and other options that differ from the defaults."""
         chosen = self.options
         sticky = f"sticky actions {chosen.repeat_action_probability:g}"
         texts = [f"the protocol {_PROTOCOLS[chosen.protocol]}", sticky, f"frame skip {chosen.frame_skip}"]
@@ -130,12 +131,12 @@ class AtariGame(Environment):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """Bytes of RAM."""
+        """The RAM bytes of the behavior."""
         chosen = self.options.behavior or range(_RAM_BYTES)
         return [Measure(byte if isinstance(byte, str) else f"RAM {byte}", 0, 255) for byte in chosen]
 
     def check(self) -> list[Problem]:
-        """Report a version that Gymnasium lacks or that is not supported, and a missing or damaged ROM."""
+        """Report an unknown or unsupported version, a missing or damaged ROM, and invalid options."""
         wrong = self._wrong_version()
         if wrong is None:
             try:
@@ -145,14 +146,14 @@ class AtariGame(Environment):
         found = [] if wrong is None else [Problem("env.name", wrong, self.given_name)]
         for key, value in _SCREEN_OF_2018.items() if self.options.protocol == "uber" else ():
             if getattr(self.options, key) != value:
-                expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
+                expected = f'expected {option_text(value)} with protocol = "uber", or protocol = "gymnasium"'
                 found.append(Problem(f"env.options.{key}", expected, getattr(self.options, key)))
         known = RAM_NAMES.get(self.name, {})
         named = f", or one of {', '.join(known)}" if known else ""
         for place, byte in enumerate(self.options.behavior):
             if byte in known if isinstance(byte, str) else 0 <= byte < _RAM_BYTES:
                 continue
-            expected = f"expected numbers of bytes from 0 to {_RAM_BYTES - 1}{named}{did_you_mean(str(byte), known)}"
+            expected = f"expected RAM bytes from 0 to {_RAM_BYTES - 1}{named}{did_you_mean(str(byte), known)}"
             found.append(Problem(f"env.options.behavior.{place}", expected, byte))
         return found
 
@@ -167,7 +168,7 @@ class AtariGame(Environment):
         return options
 
     def _wrong_version(self) -> str | None:
-        """Return why a name with a version or the like cannot be played as Gymnasium would; None: it can."""
+        """Return why a name's version or suffix is invalid or unsupported; None if the name is supported."""
         prefix, _, suffix, version = _parts(self.given_name)
         number, kind = int(version or 5), suffix.lower()
         if (number == 5 and not kind) or (number in (0, 4) and kind == "noframeskip" and not prefix):
@@ -180,18 +181,18 @@ class AtariGame(Environment):
 
 
 def _parts(name: str) -> tuple[str, str, str, str]:
-    """Split a name into (prefix, game, suffix, version), of which those that it lacks are ""."""
+    """Split a name into (prefix, game, suffix, version); missing parts are ""."""
     found = _REGISTERED.fullmatch(name.strip())
     return ("", name, "", "") if found is None else (found[1] or "", found[2], found[3] or "", found[4] or "")
 
 
 def _title(game: str) -> str:
-    """Write a game as Gymnasium's names do: MsPacman."""
+    """Convert a game's name to Gymnasium's camel case, such as MsPacman."""
     return game.title().replace("_", "")
 
 
 def _rom_path(game: str) -> str:
-    """Return the path of a game's ROM. UserError: it is missing or damaged."""
+    """Return the path of a game's ROM. UserError: the ROM is missing or damaged."""
     from ale_py import roms
 
     try:

@@ -1,7 +1,7 @@
-"""Names of bytes of an Atari game's RAM, for env.options.behavior.
+"""Names of RAM bytes of Atari games, for env.options.behavior.
 
-The addresses are those of AtariARI, the annotations of Anand et al. 2019 (https://arxiv.org/abs/1906.08226), as far as
-ale-py confirms them: tests/envs/test_atari_names.py.
+The addresses are those of AtariARI (Anand et al. 2019, https://arxiv.org/abs/1906.08226) that could be verified with
+ale-py; see tests/envs/test_atari_names.py.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ RAM_NAMES: dict[str, dict[str, int]] = {
     "venture": {"lives": 70, "player_x": 85, "player_y": 26, "room": 90},
     "yars_revenge": {"player_x": 32, "player_y": 31},
 }
-"""Numbers of bytes by their names, for each game that has names."""
+"""Byte addresses by name, for each game with named bytes."""

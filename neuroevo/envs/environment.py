@@ -1,7 +1,7 @@
-"""The base class of environments: a subclass is a family of them, an instance is one of them with its options.
+"""Base class of environments: each subclass is a family, each instance an environment with its options.
 
-To add a family, write a subclass in a module of its own and list it in registry.FAMILIES; what makes its environments
-is a file in custom_ops/envs.
+To add a family, write a subclass in a new module, list it in registry.FAMILIES, and implement the environments in
+custom_ops/envs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _VERSION = re.compile(r"-v\d+$")
 
 @dataclass(frozen=True)
 class UserFile:
-    """A user's file that an environment is made from, such as a maze's map.
+    """User file that an environment is created from, such as a maze's map.
 
     Attributes:
-        option: The option of [env.options] that names it.
-        path: Its absolute path.
+        option: Option of [env.options] that contains the path.
+        path: Absolute path of the file.
     """
 
     option: str
@@ -55,34 +55,32 @@ class UserFile:
 
 
 class Environment(ABC):
-    """An environment and its options; registry.find() makes one, without loading native code.
+    """Environment and its options; registry.find() creates it without loading native code.
 
-    The first group of attributes describes the family, so that a subclass sets them. It overrides those properties
-    and methods whose defaults do not fit; a property without arguments may become a class attribute.
+    The first group of attributes describes the family and is set by subclasses. A subclass overrides properties and
+    methods whose defaults do not fit; a class attribute may override a property.
 
     Attributes:
-        family: The native code's name of the family.
-        noun: What `neuroevo info` calls several environments of the family: "games".
-        prefix: Start of the names of a family that accepts any name with it: "gymnasium:".
-        continuous_actions: Whether an action is a vector of numbers; None if it is unknown before an environment is
-            made.
-        file_option: The option that may be the path of a user's file, on whose contents results depend. It is a path
+        family: Name of the family in the native code.
+        noun: Plural noun for the family's environments in `neuroevo info`, such as "games".
+        prefix: Prefix of the names of a family that accepts any name with it, such as "gymnasium:".
+        continuous_actions: Whether an action is a vector of numbers; None if unknown before an environment is created.
+        file_option: Option that may be the path of a user's file, on whose contents results depend. Its value is a path
             if it starts with / . or ~, otherwise a name.
-        free_options: The options that results do not depend on.
-        retries: Whether an episode may be played again, as EnvSpec.retries has it.
-        tried_at_preflight: Whether an environment is made once before a run starts, to find out that it can be; only
-            where that takes well below a second.
-        simulator: The module that simulates the family on the accelerator, together with the networks, by
-            make_simulator(environment): "neuroevo.accelerated.brax_simulator". "" if the native core plays it.
+        free_options: Options that do not affect results.
+        retries: Whether episodes may be retried; see EnvSpec.retries.
+        tried_at_preflight: Whether to create an environment before a run starts, as a test; only if that takes well
+            below a second.
+        simulator: Module that simulates the family on the accelerator, together with the networks, and defines
+            make_simulator(environment), such as "neuroevo.accelerated.brax_simulator"; "" for the native core.
         screen_scale: Magnification at which a screen is large enough to watch.
 
-        name: Full name of the environment: "frostbite".
-        given_name: Its name in the configuration: "ALE/Frostbite-v5".
-        given: The options that were given, as a run keeps them: a user's file by its absolute path.
-        options: All options, an instance of options_type; an invalid one has its default.
-        values: Those of the given options that are valid and not None, as `options` has them.
-        problems: What is wrong with its name and options. If there are any, only what follows from names and options
-            may be used.
+        name: Full name of the environment, such as "frostbite".
+        given_name: Name of the environment in the configuration, such as "ALE/Frostbite-v5".
+        given: The given options as recorded by a run, with the absolute path of a user's file.
+        options: All options, an instance of options_type; an invalid option has its default value.
+        values: The given options that are valid and not None, with their values in `options`.
+        problems: Problems with the name and options. If there are any, only use attributes derived from these.
     """
 
     family: ClassVar[str]
@@ -100,8 +98,8 @@ class Environment(ABC):
         """Check the options.
 
         Args:
-            name: Full name of the environment, which find() returned.
-            given_name: Its name in the configuration.
+            name: Full name of the environment, as returned by find().
+            given_name: Name of the environment in the configuration.
             options: The table [env.options] of the configuration.
         """
         self.name, self.given_name = name, given_name
@@ -114,17 +112,17 @@ class Environment(ABC):
 
     @classmethod
     def names(cls) -> Sequence[str]:
-        """Return the full names of the family's environments; none where they cannot be listed."""
+        """Return the full names of the family's environments; empty if they cannot be listed."""
         return ()
 
     @classmethod
     def key(cls, given_name: str) -> str:
-        """Return the part of a name by which an environment is found: letters and digits, without the version."""
+        """Return the lookup key of a name: its letters and digits, without the version."""
         return key_of(_VERSION.sub("", given_name.strip()))
 
     @classmethod
     def find(cls, given_name: str) -> str | None:
-        """Return the full name of the environment that a user calls `given_name`; None if the family has none."""
+        """Return the full name of the environment with a given name; None if the family has no such environment."""
         given = given_name.strip()
         if cls.prefix:
             return given if given.startswith(cls.prefix) else None
@@ -133,11 +131,10 @@ class Environment(ABC):
 
     @classmethod
     def nearest(cls, given_name: str) -> tuple[float, str] | None:
-        """Return the environment that was probably meant by an unknown name.
+        """Return the environment whose name is most similar to an unknown name.
 
         Returns:
-            The similarity of the names from 0 to 1, where versions do not count, and the full name; None if none is
-            near.
+            The similarity of the names from 0 to 1, ignoring versions, and the full name; None without a similar name.
         """
         key, known = cls.key(given_name), cls._by_key()
         close = nearest(key, known)
@@ -150,12 +147,12 @@ class Environment(ABC):
 
     @classmethod
     def gymnasium_ids(cls) -> Mapping[str, str]:
-        """Return the ids of gymnasium.make_vec, after "neuroevo/", and the names by which find() has them."""
+        """Return the mapping of ids in Gymnasium's registry, without "neuroevo/", to names for find()."""
         return {} if cls.prefix else {name: name for name in cls.names()}
 
     @classmethod
     def named_options(cls, given_name: str) -> Mapping[str, Any]:
-        """Return the options that the name itself implies; an option that is given overrides them."""
+        """Return the options implied by the name; given options override them."""
         return {}
 
     @classmethod
@@ -163,8 +160,8 @@ class Environment(ABC):
         """Return the external code and files that a name and options reference, without loading any of it.
 
         Args:
-            given_name: The environment's name in the configuration.
-            options: Its options, which may be invalid.
+            given_name: Name of the environment in the configuration.
+            options: Options of the environment, which may be invalid.
         """
         return []
 
@@ -176,89 +173,89 @@ class Environment(ABC):
     @property
     @abstractmethod
     def options_type(self) -> type:
-        """The class of the options, made by neuroevo.core.settings.settings."""
+        """Class of the options, decorated with neuroevo.core.settings.settings."""
 
     def check(self) -> list[Problem]:
-        """Return what is wrong with the environment apart from its options' types and ranges."""
+        """Return the problems of the environment other than the types and ranges of its options."""
         return []
 
     def native_options(self) -> Mapping[str, Any]:
-        """Return the options of the native family.
+        """Return the options for the native code.
 
         Raises:
-            UserError: Something that the environment needs is missing, such as a game's ROM.
+            UserError: A resource of the environment is missing, such as a game's ROM.
         """
         return self.values
 
-    @property  # cached_property's lock, which all objects share, could stay locked in a fork
+    @property  # not cached_property: its lock, shared by all objects, could stay locked in a fork
     def spec(self) -> EnvSpec:
-        """The specification from which the native core makes it; UserError if something that it needs is missing."""
+        """Specification for the native core. UserError: a resource is missing, such as a game's ROM."""
         options = tuple(f"{key}={option_text(value)}" for key, value in self.native_options().items())
         return EnvSpec(self.name, self.family, options, self.retries)
 
     @property
     def accelerated(self) -> bool:
-        """Whether it is simulated on the accelerator: neuroevo/accelerated plays it, and the native core does not."""
+        """Whether the environment runs on the accelerator, in neuroevo/accelerated instead of the native core."""
         return bool(self.simulator)
 
     @property
     def title(self) -> str:
-        """The name in tables and names of folders: the given one if that implies options."""
+        """Name in tables and folder names: the given name if it implies options, otherwise the full name."""
         return self.given_name.strip().replace("/", "-") if self.named_options(self.given_name) else self.name
 
     @property
     def rules(self) -> str:
-        """How it is played, where one name may mean several things; otherwise ""."""
+        """Description of the evaluation protocol, if the name leaves it open; otherwise ""."""
         return ""
 
     @property
     def image_observations(self) -> bool | None:
-        """Whether observations are uint8 images, not vectors of numbers; None if unknown before one is made."""
+        """Whether observations are uint8 images; None if unknown before an environment is created."""
         return None
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The numbers that describe the current state for novelty search and archives, in order; () if it has none."""
+        """Behavior measures for novelty search and archives, in order; () without a behavior."""
         return ()
 
     @property
     def solved_return(self) -> float | None:
-        """The mean return at which it counts as solved; None if there is no agreed one."""
+        """Mean return at which the environment counts as solved; None without an agreed threshold."""
         return None
 
     @property
     def robot_model(self) -> Path | None:
-        """The MuJoCo model that its states belong to, for videos; None if it has none. UserError: it is missing."""
+        """MuJoCo model for rendering the environment's states; None without a model. UserError: it is missing."""
         return None
 
     @property
     def frames_per_s(self) -> float | None:
-        """Steps per second of real time; None: what its frame skip makes of 60 Hz."""
+        """Steps per second of real time; None for 60 Hz divided by the frame skip."""
         return None
 
     @property
     def walls(self) -> dict[str, Any] | None:
-        """The plan to draw behind positions: start and goal [x, y], walls [x0, y0, x1, y1]; None if it has none."""
+        """Map to draw behind positions: start and goal [x, y], walls [x0, y0, x1, y1]; None without a map."""
         return None
 
     @property
     def file(self) -> UserFile | None:
-        """The user's file that it is made from; None if there is none."""
+        """User file that the environment is created from; None without one."""
         given = self.given.get(self.file_option) if self.file_option is not None else None
         if self.file_option is None or not isinstance(given, str) or not given.startswith(("/", ".", "~")):
             return None
         return UserFile(self.file_option, Path(os.path.expanduser(given)).resolve())
 
     def settings(self) -> dict[str, Any]:
-        """Return the family, the name, and the options with their defaults, for what a run records of itself."""
+        """Return the family, name, and all options including defaults, for a run's record."""
         return {"family": self.family, "name": self.name, **asdict(self.options)}
 
     def result_options(self) -> dict[str, Any]:
         """Return the options that results depend on.
 
         Returns:
-            "options", without free_options; and "file", the SHA-256 sum of the user's file, in place of the option that
-            names it.
+            "options", without free_options; and "file", the SHA-256 sum of the user's file, instead of the option that
+            contains its path.
 
         Raises:
             ConfigError: The file cannot be read.
@@ -270,34 +267,34 @@ class Environment(ABC):
         return {"options": kept, "file": self.file.sha256()}
 
     def check_file(self, expected: str, run: Path) -> None:
-        """Check that the user's file, if there is one, is the one that a run started with.
+        """Check that the user's file, if any, has not changed since a run started.
 
         Args:
-            expected: The SHA-256 sum of its contents then, in hexadecimal digits.
-            run: The run's folder, for the message.
+            expected: SHA-256 sum of the original contents, in hexadecimal digits.
+            run: The run folder, for the message.
 
         Raises:
-            ConfigError: The contents differ, or cannot be read.
+            ConfigError: The contents have changed, or cannot be read.
         """
         if self.file is None:
             return
         now = self.file.sha256()
         if now != expected:
             reason = (
-                f"{self.file.path} is not what the run in {run} began with: the SHA-256 sum of what it holds is {now}, "
-                f"expected {expected}"
+                f"{self.file.path} has changed since the run in {run} began: its SHA-256 sum is {now}, expected "
+                f"{expected}"
             )
             raise ConfigError([Problem(f"env.options.{self.file.option}", reason)])
 
     def render_options(self) -> Mapping[str, Any]:
-        """Return the options with which it has screens for videos, where that depends on options."""
+        """Return the options that make the environment render screens for videos."""
         return self.given
 
     def rendered(self) -> Environment:
-        """Return the environment with screens for videos, if its family has them: itself if it has them already.
+        """Return the environment with render_options(), or itself if they do not change its options.
 
         Raises:
-            ConfigError: Options do not go with screens.
+            ConfigError: The options are incompatible with rendering.
         """
         options = self.render_options()
         if options == self.given:
@@ -308,15 +305,15 @@ class Environment(ABC):
 
 
 def _checked(kind: type, given: Mapping[str, Any]) -> tuple[Any, list[str], list[Problem]]:
-    """Make options of a class.
+    """Validate options against their class.
 
     Args:
-        kind: The class, made by neuroevo.core.settings.settings.
-        given: The options that were given.
+        kind: The class, decorated with neuroevo.core.settings.settings.
+        given: The given options.
 
     Returns:
-        The options, of which invalid ones have their defaults; the names of those given ones that are valid; and what
-        is wrong with the others.
+        The options, with defaults for invalid ones; the names of the valid given options; and the problems of the
+        invalid ones.
     """
     known = [field.name for field in fields(kind)]
     problems = [

@@ -1,7 +1,7 @@
-"""Our environments by names of Gymnasium's registry: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
+"""Registration of neuroevo's environments in Gymnasium: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
 
-Importing this module registers them for gymnasium.make and make_vec; `import neuroevo` does so once Gymnasium is loaded
-too, as in gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
+Importing this module registers them for gymnasium.make and make_vec; `import neuroevo` does so once Gymnasium has been
+imported, as in gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). Registration does not load native code.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MAKE, _MAKE_VEC = "neuroevo.envs.single:SingleEnv", "neuroevo.envs.vector:make_
 
 
 def spec_of(environment: Environment, keywords: Mapping[str, Any]) -> EnvSpec:
-    """Return the specification from which gymnasium.make_vec makes the same as make_vec().
+    """Return the specification with which gymnasium.make_vec creates the same environment as make_vec().
 
     Args:
         environment: The environment.
-        keywords: Keywords of make_vec(), name and num_envs included; one that is None counts as left out.
+        keywords: Keyword arguments of make_vec(), including name and num_envs; those that are None are ignored.
     """
     meant = environment.named_options(environment.given_name)
-    ids = {  # not that of the same game under other rules
+    ids = {  # excluding ids of the same game with other options
         environment.find(known): env_id
         for env_id, known in environment.gymnasium_ids().items()
         if environment.named_options(known) == meant

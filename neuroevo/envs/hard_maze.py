@@ -1,4 +1,4 @@
-"""The mazes of Lehman and Stanley (2011), a benchmark of novelty search: their names, options and maps."""
+"""Mazes of Lehman and Stanley (2011), a benchmark of novelty search: names, options and maps."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from neuroevo.core.settings import Name, settings, whole
 from neuroevo.envs.environment import Environment
 from neuroevo.system.reading import open_regular
 
-TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
+TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> map
 
-LARGEST_MAP = 1 << 20  # bytes; ours have a few hundred
+LARGEST_MAP = 1 << 20  # bytes; the included maps have a few hundred
 _MAPS = Path(__file__).parent / "maps"
-_NUMBERS = {"start": 2, "goal": 2, "wall": 4}  # of a line of a map
+_NUMBERS = {"start": 2, "goal": 2, "wall": 4}  # values per line of a map
 
 
 @settings
@@ -27,20 +27,21 @@ class HardMazeOptions:
     """Options of the mazes: the table [env.options] of a configuration."""
 
     map: Name | None = None
-    """Another map: hard, medium, or the path of a file like theirs (neuroevo/envs/maps), beginning with / . or ~."""
+    """Map to use: hard, medium, or the path of a file in the same format (see neuroevo/envs/maps), starting with / . or
+    ~; by default the map of the environment's name."""
     protocol: Literal["lehman", "uber"] = "lehman"
-    """What actions do and what ends an episode. lehman, as in the paper: an action changes turn and speed by up to 0.5,
-    and an episode ends within 5 units of the goal. uber, as in the code of arXiv 1712.06567: an action says which turn
-    and speed, up to 3, to approach by up to 0.2 a step, and an episode goes on at the goal."""
+    """Effect of actions and end of episodes. lehman, as in the paper: an action changes turn rate and speed by up to
+    0.5, and an episode ends within 5 units of the goal. uber, as in the code of arXiv 1712.06567: an action sets a
+    target turn rate and speed, up to 3, approached by up to 0.2 per step, and an episode continues at the goal."""
     observation: Literal["sensors", "image"] = "sensors"
-    """What a network sees: float32 [11], which are 1, six rangefinders, and in which quarter the goal is; or uint8
-    [84, 84, 4], the last four frames of the maze from above."""
+    """Type of observations: sensors, float32 [11], are a constant 1, six rangefinders and the quadrant of the goal;
+    image, uint8 [84, 84, 4], is the last four frames of a top view of the maze."""
     max_episode_steps: Annotated[int, BeforeValidator(whole), Field(ge=1, le=100_000)] = 400
     """Steps after which an episode is cut off."""
 
 
 class Maze(Environment):
-    """A maze, which custom_ops/envs/hard_maze plays."""
+    """Maze, implemented in custom_ops/envs/hard_maze."""
 
     family = "hard_maze"
     noun = "mazes"
@@ -52,27 +53,27 @@ class Maze(Environment):
 
     @classmethod
     def names(cls) -> Sequence[str]:
-        """Return the two mazes."""
+        """Return the names of the two mazes."""
         return list(TASKS)
 
     @property
     def map(self) -> str:
-        """The map that the options name, or the maze's own."""
+        """Map of the options, by default that of the environment's name."""
         return self.options.map or TASKS[self.name]
 
     @property
     def solved_return(self) -> float | None:
-        """Within 5 units of the goal, where episodes of the paper's protocol end; the return is minus the distance."""
+        """Return at 5 units from the goal, where episodes of protocol "lehman" end; returns are negative distances."""
         return -5.0 if self.options.protocol == "lehman" else None
 
     @property
     def image_observations(self) -> bool:
-        """Only if the options ask for the maze from above."""
+        """True with observation = "image"."""
         return self.options.observation == "image"
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The robot's position, within the outer walls."""
+        """Position of the robot, bounded by the outer walls."""
         plan = self.walls
         if plan is None:
             return [Measure("x"), Measure("y")]
@@ -81,7 +82,7 @@ class Maze(Environment):
 
     @property
     def walls(self) -> dict[str, Any] | None:
-        """The numbers of the map's file, which the native code reads to play; None if it is not a map."""
+        """Start, goal and walls of the map file, which the native code also reads; None if the map is invalid."""
         try:
             with open_regular(map_path(self.map)) as file:
                 lines = file.read(LARGEST_MAP).decode().splitlines()
@@ -92,7 +93,7 @@ class Maze(Environment):
         return {"start": of["start"][0], "goal": of["goal"][0], "walls": of["wall"]} if all(of.values()) else None
 
     def check(self) -> list[Problem]:
-        """Report a missing map."""
+        """Report a missing or oversized map."""
         try:
             map_path(self.map)
         except UserError as error:
@@ -100,31 +101,31 @@ class Maze(Environment):
         return []
 
     def native_options(self) -> Mapping[str, Any]:
-        """Name the map by its path. UserError: it is missing."""
+        """Return the options with the path of the map. UserError: the map is missing."""
         return {**self.values, "map": map_path(self.map)}
 
 
 def map_path(chosen: str) -> Path:
-    """Return the file of a map.
+    """Return the path of a map.
 
     Args:
-        chosen: The name of one in neuroevo/envs/maps, or a path that starts with / . or ~.
+        chosen: Name of a map in neuroevo/envs/maps, or a path that starts with / . or ~.
 
     Raises:
-        UserError: There is none, or it has more than LARGEST_MAP bytes.
+        UserError: There is no such map, or it has more than LARGEST_MAP bytes.
     """
     if not chosen.startswith((".", "/", "~")):
         known = sorted(TASKS.values())
         if chosen not in known:
             raise UserError(
                 f"there is no such map{did_you_mean(chosen, known)}, expected {', '.join(known)} "
-                "or a path that begins with / . or ~"
+                "or a path that starts with / . or ~"
             )
         return _MAPS / f"{chosen}.txt"
     try:
         path = Path(chosen).expanduser().resolve()
         size = path.stat().st_size if path.is_file() else None
-    except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, unknown home folder, invalid file name
         raise UserError(f"the map cannot be used: {error}") from None
     if size is None:
         raise UserError(f"the map cannot be used: there is no {path}")
@@ -134,7 +135,7 @@ def map_path(chosen: str) -> Path:
 
 
 def _numbers(words: list[str]) -> tuple[str, list[float]]:
-    """Return the name and the numbers of a map's line; ValueError: there are too few or too many."""
+    """Parse a line of a map to its keyword and values. ValueError: there are too few or too many values."""
     if not words or words[0] not in _NUMBERS:
         return "", []
     numbers = [float(word) for word in words[1:]]

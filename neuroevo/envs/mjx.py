@@ -1,7 +1,7 @@
-"""Robots of the user's own on MJX, MuJoCo's physics on the accelerator: `mjx:PATH.xml`, a file of a MuJoCo model.
+"""User-defined robots on MJX, MuJoCo's physics on the accelerator: `mjx:PATH.xml` names a MuJoCo model file.
 
-The task is that of Gymnasium's robots: to move along x, to stay up, and to spend little; or whatever the model's own
-sensors measure. neuroevo/accelerated/mjx_task.py plays it.
+As in Gymnasium's tasks, the reward is for moving along x and staying healthy, minus a control cost; sensors of the
+model can add terms. The task is implemented in neuroevo/accelerated/mjx_task.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILE = "xml_file"
 
 
 def _weights(value: object) -> tuple[tuple[str, float], ...]:
-    """Convert a table of numbers to pairs, sorted by their names; leave such pairs as they are."""
+    """Convert a table of numbers to pairs sorted by name; return a tuple of pairs unchanged."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, Mapping):
@@ -35,34 +35,34 @@ def _weights(value: object) -> tuple[tuple[str, float], ...]:
 
 @settings
 class MjxOptions(AcceleratedOptions):
-    """Options of a robot of the user's own: the table [env.options] of a configuration."""
+    """Options of a user-defined robot: the table [env.options] of a configuration."""
 
     xml_file: str | None = None
-    """The model's file; left out, the one that the environment's name has."""
+    """Path of the model; by default the path in the environment's name."""
     frame_skip: Annotated[int, BeforeValidator(whole), Field(ge=1, le=1000)] = 5
-    """Physics steps per step, all with the step's action."""
+    """Physics steps per environment step; the action is repeated in each."""
     reset_noise_scale: Annotated[float, Strict(), Field(ge=0, le=1e6)] = 0.01
-    """How far positions and velocities at an episode's start may be from the model's initial state."""
+    """Scale of the random perturbation of initial positions and velocities."""
     main_body: Annotated[str, Field(min_length=1)] | None = None
-    """The body whose speed and height count; left out, the first."""
+    """Body whose speed and height are measured; by default the first body."""
     forward_reward_weight: Annotated[float, Strict()] = 1.0
-    """Weight of the main body's speed along x, in m/s, in the reward."""
+    """Reward weight of the main body's speed along x, in m/s."""
     ctrl_cost_weight: Annotated[float, Strict()] = 1e-3
-    """Weight of the sum of squares of what actuators are told, which is a cost."""
+    """Weight of the control cost, the sum of squares of the control signals."""
     healthy_reward: Annotated[float, Strict()] = 1.0
     """Reward of a step after which the robot is healthy."""
     healthy_z_range: HealthyRange | None = None
-    """Heights of the main body, in m, at which the robot is healthy; either end may be infinite. Elsewhere the episode
-    ends. Left out: the robot is always healthy."""
+    """Range of heights of the main body, in m, in which the robot is healthy; either end may be infinite. The episode
+    ends outside the range. By default the robot is always healthy."""
     sensor_reward_weights: Annotated[tuple[tuple[str, float], ...], PlainValidator(_weights)] = ()
-    """Weights of the model's sensors in the reward, a table {sensor = weight}; a sensor gives one number."""
+    """Reward weights of sensors of the model, a table {sensor = weight}; each sensor must be scalar."""
     excluded_positions: Annotated[int, BeforeValidator(whole), Field(ge=0, le=10**6)] | None = None
-    """How many of the positions are not observed, from the first on; left out: x and y of a first joint that is free,
-    or those of the first joints that slide along the ground without limits."""
+    """Number of leading position values excluded from observations; by default x and y of a free first joint, or the
+    positions of leading unlimited slide joints along the ground."""
 
 
 class MjxRobot(AcceleratedEnvironment):
-    """A user's robot on MJX."""
+    """User-defined robot on MJX."""
 
     family = "mjx"
     prefix = _PREFIX
@@ -73,12 +73,12 @@ class MjxRobot(AcceleratedEnvironment):
 
     @classmethod
     def listing(cls) -> str:
-        """Return the form of their names."""
-        return "on the accelerator: mjx:PATH.xml, a MuJoCo model of one's own"
+        """Return the form of the names."""
+        return "on the accelerator: mjx:PATH.xml, a user-defined MuJoCo model"
 
     @classmethod
     def named_options(cls, given_name: str) -> Mapping[str, Any]:
-        """Return the file of the name."""
+        """Return the path in the name as the option xml_file."""
         path = given_name.strip().removeprefix(_PREFIX)
         return {_FILE: path if path.startswith(("/", ".", "~")) else f"./{path}"}
 
@@ -91,12 +91,12 @@ class MjxRobot(AcceleratedEnvironment):
         return named_model("env.name", cls.named_options(given_name)[_FILE])
 
     def check(self) -> list[Problem]:
-        """Report a missing file, too."""
+        """Also report a missing or invalid model path."""
         found = super().check()
         if self.options.xml_file is not None:
             if self.file is None:
-                reason = "expected the path of a MuJoCo model, beginning with / . or ~"
+                reason = "expected the path of a MuJoCo model, starting with / . or ~"
                 found.append(Problem(f"env.options.{_FILE}", reason, self.options.xml_file))
-            elif not os.path.isfile(self.file.path):  # Path.is_file() raises where a name is too long
+            elif not os.path.isfile(self.file.path):  # Path.is_file() raises an exception for too long names
                 found.append(Problem("env.name", f"there is no file {self.file.path}", self.given_name))
         return found

@@ -1,6 +1,6 @@
-"""The MuJoCo tasks: their names, and the models that Gymnasium ships for them.
+"""MuJoCo tasks: names, and the models shipped with Gymnasium.
 
-The tasks are version v5 of Gymnasium 1.3's, and their options its keywords.
+The tasks are version v5 of Gymnasium 1.3's tasks, with its keyword arguments as options.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from neuroevo.envs.names import reward_threshold
 
 
 class MujocoTask(Environment):
-    """A MuJoCo task, which custom_ops/envs/mujoco plays. Other versions than v5 are other tasks."""
+    """MuJoCo task, implemented in custom_ops/envs/mujoco. Only version v5 is supported."""
 
     family = "mujoco"
     noun = "tasks"
@@ -30,12 +30,12 @@ class MujocoTask(Environment):
 
     @classmethod
     def names(cls) -> Sequence[str]:
-        """Return Gymnasium's names, with the version."""
+        """Return Gymnasium's names, including the version."""
         return [f"{task}-v5" for task in TASKS]
 
     @classmethod
     def named_code(cls, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
-        """Return a model that is not one of Gymnasium's: any that is not a file's bare name."""
+        """Return a model that is not one of Gymnasium's, which is any that is not a bare file name."""
         model = options.get("xml_file")
         if not isinstance(model, str) or (Path(model).name == model and not model.startswith(("~", "."))):
             return []
@@ -43,23 +43,23 @@ class MujocoTask(Environment):
 
     @property
     def options_type(self) -> type:
-        """The class of the task's options."""
+        """Class of the task's options."""
         return TASKS[self.name.removesuffix("-v5")]
 
     @property
     def robot_model(self) -> Path:
-        """The task's model, or the user's."""
+        """Path of the robot's model."""
         return model_path(self.options.xml_file)
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The position of the robot, or how large a share of the steps each foot touches the ground."""
+        """Position of the robot, or the fraction of steps in which each foot touches the ground."""
         feet = [Measure(f"contact of {foot.removesuffix('_geom').replace('_', ' ')}", 0, 1) for foot in self._feet()]
         return feet or [Measure("x"), Measure("y")]
 
     @property
     def solved_return(self) -> float | None:
-        """The threshold of Gymnasium's registry, where all options have their defaults."""
+        """Reward threshold in Gymnasium's registry; None unless all options have their defaults."""
         return None if self.values else reward_threshold(self.name)
 
     def check(self) -> list[Problem]:
@@ -71,21 +71,21 @@ class MujocoTask(Environment):
         return []
 
     def native_options(self) -> Mapping[str, Any]:
-        """Add the task and the model's path. UserError: the model is missing."""
+        """Return the options with the task and the model's path. UserError: the model is missing."""
         given = {key: value for key, value in self.values.items() if key not in ("xml_file", "behavior")}
         feet = {"feet": "\n".join(self._feet())} if self._feet() else {}
         return {"task": self.name.removesuffix("-v5"), "model": self.robot_model, **given, **feet}
 
     def _feet(self) -> Sequence[str]:
-        """Return the geoms whose contact with the ground is the behavior; () if that is the position."""
+        """Return the geoms whose ground contact is the behavior; () if the behavior is the position."""
         return FEET[self.name.removesuffix("-v5")] if self.values.get("behavior") == "contact" else ()
 
 
 def model_path(xml_file: str) -> Path:
-    """Find the file of a robot's model as Gymnasium does.
+    """Return the path of a robot's model, resolved as Gymnasium does.
 
     Args:
-        xml_file: The name of one of Gymnasium's own, or a path that starts with / . or ~.
+        xml_file: Name of a model shipped with Gymnasium, or a path that starts with / . or ~.
 
     Raises:
         UserError: There is no such model.
@@ -93,7 +93,7 @@ def model_path(xml_file: str) -> Path:
     try:
         path = Path(xml_file).expanduser().resolve() if xml_file.startswith((".", "/", "~")) else _asset(xml_file)
         found = path.is_file()
-    except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, unknown home folder, invalid file name
         raise UserError(f"the MuJoCo model '{xml_file}' cannot be used: {error}") from None
     if not found:
         raise UserError(f"the MuJoCo model '{xml_file}' cannot be used: there is no {path}")
@@ -101,7 +101,7 @@ def model_path(xml_file: str) -> Path:
 
 
 def _asset(name: str) -> Path:
-    """Return the path at which Gymnasium has a model of that name. UserError: Gymnasium is not installed."""
+    """Return the path of a model shipped with Gymnasium. UserError: Gymnasium is not installed."""
     gymnasium = find_spec("gymnasium")
     folders = gymnasium.submodule_search_locations if gymnasium is not None else None
     if not folders:

@@ -1,4 +1,4 @@
-"""The options of the MuJoCo tasks: the keywords of version v5 of Gymnasium 1.3's tasks, with its defaults."""
+"""Options of the MuJoCo tasks: the keyword arguments of Gymnasium 1.3's v5 tasks, with the same defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroevo.core.settings import settings, whole
 
 
 def _range(value: object) -> tuple[float, float]:
-    """Return a pair of numbers, of which either may be infinite."""
+    """Validate a pair of numbers, either of which may be infinite."""
     given = value if isinstance(value, (list, tuple)) else ()
     numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in given)
     try:
@@ -26,33 +26,33 @@ def _body(value: object) -> int | str:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise ValueError("expected a body's name or its number, at least 0")
+    raise ValueError("expected the name of a body or its number, at least 0")
 
 
 _Whole = Annotated[int, BeforeValidator(whole)]
 _Weight = Annotated[float, Strict()]
-_FrameSkip = Annotated[_Whole, Field(ge=1, le=1000, description="Physics steps per step, all with the step's action.")]
-_MaxSteps = Annotated[_Whole, Field(ge=1, le=10**9, description="Steps after which an episode is cut off.")]
+_FrameSkip = Annotated[_Whole, Field(ge=1, le=1000, description="Physics steps per environment step.")]
+_MaxSteps = Annotated[_Whole, Field(ge=1, le=10**9, description="Steps after which an episode is truncated.")]
 _Model = Annotated[str, Field(min_length=1, description="File of the robot's model: one of Gymnasium's, or a path.")]
-_Noise = Annotated[_Weight, Field(ge=0, le=1e6, description="How far a start may be from the model's initial state.")]
-_Forward = Annotated[_Weight, Field(description="Weight of the speed along x, in m/s, in the reward.")]
-_Control = Annotated[_Weight, Field(description="Weight of the sum of squares of an action, which is a cost.")]
-_Contact = Annotated[_Weight, Field(description="Weight of the sum of squares of the contact forces, which is a cost.")]
+_Noise = Annotated[_Weight, Field(ge=0, le=1e6, description="Scale of the random perturbation of the initial state.")]
+_Forward = Annotated[_Weight, Field(description="Reward weight of the speed along x, in m/s.")]
+_Control = Annotated[_Weight, Field(description="Weight of the control cost, the sum of squared actions.")]
+_Contact = Annotated[_Weight, Field(description="Weight of the contact cost, the sum of squared contact forces.")]
 _Healthy = Annotated[_Weight, Field(description="Reward of a step after which the robot is healthy.")]
-_Terminate = Annotated[bool, Field(description="Whether the episode ends when the robot is not healthy.")]
-_Exclude = Annotated[bool, Field(description="Whether the place along x, and y where there is one, is not observed.")]
-_Include = Annotated[bool, Field(description="Whether these numbers, of each body, are observed.")]
+_Terminate = Annotated[bool, Field(description="End the episode when the robot is not healthy.")]
+_Exclude = Annotated[bool, Field(description="Exclude the x position, and y if the robot has one, from observations.")]
+_Include = Annotated[bool, Field(description="Include these values in observations.")]
 _Range = Annotated[tuple[float, float], PlainValidator(_range)]
-HealthyRange = Annotated[_Range, Field(description="Where the robot is healthy; either end may be infinite.")]
-_ForceRange = Annotated[_Range, Field(description="Contact forces are cut off at these ends.")]
-_CostRange = Annotated[_Range, Field(description="The cost of contacts is cut off at these ends.")]
-_Body = Annotated[int | str, PlainValidator(_body), Field(description="The body whose speed counts: name or number.")]
+HealthyRange = Annotated[_Range, Field(description="Range in which the robot is healthy; either end may be infinite.")]
+_ForceRange = Annotated[_Range, Field(description="Range to which contact forces are clipped.")]
+_CostRange = Annotated[_Range, Field(description="Range to which the contact cost is clipped.")]
+_Body = Annotated[int | str, PlainValidator(_body), Field(description="Body whose speed is measured: name or number.")]
 
 _Behavior = Annotated[
     Literal["position", "contact"],
     Field(
-        description="What the behavior of an episode is: the robot's position at the end, x and y, or the share of the "
-        "steps after which each foot touched the ground."
+        description="Behavior of an episode: the robot's final position (x, y), or the fraction of steps after which "
+        "each foot touched the ground."
     ),
 ]
 
@@ -172,7 +172,7 @@ class HumanoidStandupOptions:
     xml_file: _Model = "humanoidstandup.xml"
     frame_skip: _FrameSkip = 5
     max_episode_steps: _MaxSteps = 1000
-    uph_cost_weight: Annotated[_Weight, Field(description="Changes nothing, as in Gymnasium.")] = 1.0
+    uph_cost_weight: Annotated[_Weight, Field(description="Has no effect, as in Gymnasium.")] = 1.0
     ctrl_cost_weight: _Control = 0.1
     impact_cost_weight: _Contact = 5e-7
     impact_cost_range: _CostRange = (-float("inf"), 10.0)
@@ -230,7 +230,7 @@ class PusherOptions:
     reward_control_weight: _Control = 0.1
 
 
-TASKS: dict[str, type] = {  # name without version -> its options
+TASKS: dict[str, type] = {  # name without version -> options class
     kind.__name__.removesuffix("Options"): kind
     for kind in (
         *(HalfCheetahOptions, AntOptions, HopperOptions, HumanoidOptions, InvertedPendulumOptions, Walker2dOptions),
@@ -238,7 +238,7 @@ TASKS: dict[str, type] = {  # name without version -> its options
     )
 }
 
-FEET = {  # tasks whose behavior may be the contact of their feet -> the geoms of these
+FEET = {  # task with foot contacts as a possible behavior -> geoms of the feet
     "HalfCheetah": ("bfoot", "ffoot"),
     "Hopper": ("foot_geom",),
     "Walker2d": ("foot_geom", "foot_left_geom"),

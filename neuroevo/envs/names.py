@@ -1,4 +1,4 @@
-"""Functions that the families of environments share: keys of names, and options as the native code reads them."""
+"""Helpers for environment families: lookup keys of names, and the text format of options for the native code."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ def key_of(name: str) -> str:
 
 
 def option_text(value: object) -> str:
-    """Write an option's value as the native code reads it."""
+    """Format an option's value for the native code."""
     if isinstance(value, tuple):
         return ",".join(map(repr, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def reward_threshold(env_id: str) -> float | None:
-    """Return the mean return at which Gymnasium's registry calls an environment solved; None if it has none.
+    """Return the reward threshold of an environment in Gymnasium's registry; None without a threshold.
 
     Args:
-        env_id: Its name there.
+        env_id: Id of the environment in the registry.
     """
     import gymnasium
 

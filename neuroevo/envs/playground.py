@@ -1,6 +1,6 @@
-"""MuJoCo Playground's tasks (Zakka et al. 2025, arXiv 2502.08844), `playground:CheetahRun`, on MJX on the accelerator.
+"""MuJoCo Playground tasks (Zakka et al. 2025, arXiv 2502.08844) such as `playground:CheetahRun`, on the accelerator.
 
-Nothing of it is imported here; neuroevo/accelerated does that when episodes are played.
+They run on MJX. This module does not import Playground; neuroevo/accelerated does so when episodes are played.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _SOME = ("CartpoleBalance", "CheetahRun", "HopperHop", "HumanoidWalk", "ReacherE
 
 
 class PlaygroundTask(AcceleratedEnvironment):
-    """A task of Playground. An unknown name is found out when the task is made."""
+    """Playground task. An unknown name is reported when the task is created."""
 
     family = "playground"
     prefix = _PREFIX
@@ -22,16 +22,16 @@ class PlaygroundTask(AcceleratedEnvironment):
 
     @classmethod
     def listing(cls) -> str:
-        """Return some of them."""
-        return f"on the accelerator, of MuJoCo Playground: {', '.join(_PREFIX + task for task in _SOME)} ..."
+        """Return some of the tasks."""
+        return f"on the accelerator, from MuJoCo Playground: {', '.join(_PREFIX + task for task in _SOME)} ..."
 
     @property
     def task(self) -> str:
-        """Playground's name of it."""
+        """Playground's name of the task."""
         return self.name.removeprefix(_PREFIX)
 
     def check(self) -> list[Problem]:
-        """Report that Playground is not installed, too."""
+        """Also report a missing Playground package."""
         found = super().check()
         if message := missing("playground", "mujoco_playground"):
             found.append(Problem("env.name", message, self.given_name))

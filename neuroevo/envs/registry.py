@@ -1,4 +1,4 @@
-"""Environments by the names that users know them by."""
+"""Registry of environments: lookup by any of the names that users write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuroevo.envs.mjx import MjxRobot
 from neuroevo.envs.mujoco import MujocoTask
 from neuroevo.envs.playground import PlaygroundTask
 
-# The first that finds a name has it; those with the most environments, which are listed first, are asked last.
+# The first family that finds a name is used. `neuroevo info` lists them in reverse, the largest families first.
 FAMILIES: tuple[type[Environment], ...] = (
     *(BraxEnvironment, MjxRobot, PlaygroundTask, GymnasiumEnvironment),
     *(Maze, MujocoTask, AtariGame),
@@ -25,7 +25,7 @@ FAMILIES: tuple[type[Environment], ...] = (
 
 
 def family_of(name: str) -> tuple[type[Environment], str] | None:
-    """Return the family that has an environment of that name, and the full name; None if no family has it."""
+    """Return the family and the full name of the environment with a name; None if no family contains it."""
     for family in FAMILIES:
         found = family.find(name)
         if found is not None:
@@ -34,17 +34,17 @@ def family_of(name: str) -> tuple[type[Environment], str] | None:
 
 
 def check(name: str, options: Mapping[str, Any]) -> tuple[Environment | None, list[Problem]]:
-    """Return the environment of a configuration, and all that is wrong with its name and options.
+    """Return the environment of a configuration, and all problems with its name and options.
 
-    Native code is not loaded for it; so a mode or a difficulty may still be one that the game lacks.
+    This does not load native code; so modes and difficulties that the game does not have are not reported.
 
     Args:
         name: The name in [env].
         options: The table [env.options].
 
     Returns:
-        The environment, or None if the name is unknown; and the problems. Options of an unknown name are those of the
-        nearest one.
+        The environment, or None if the name is unknown; and the problems. The options of an unknown name are checked
+        against the environment with the most similar name.
     """
     known = family_of(name)
     if known is None:
@@ -60,18 +60,18 @@ def check(name: str, options: Mapping[str, Any]) -> tuple[Environment | None, li
 
 
 def find(name: str, options: Mapping[str, Any] | None = None) -> Environment:
-    """Return the environment of a name.
+    """Return the environment with a name.
 
     Args:
-        name: Any usual name: of a game frostbite, Frostbite, ALE/Frostbite-v5 or FrostbiteNoFrameskip-v4; of a MuJoCo
-            task HalfCheetah-v5, HalfCheetah or half_cheetah; of a maze HardMaze-v0, HardMaze or hard_maze; of any
-            environment of Gymnasium gymnasium:CartPole-v1; of one of Brax brax:ant; of a robot of one's own
-            mjx:robot.xml.
-        options: Its options by name; one that is None counts as left out.
+        name: Any common form of the name: frostbite, Frostbite, ALE/Frostbite-v5 or FrostbiteNoFrameskip-v4 for a game;
+            HalfCheetah-v5, HalfCheetah or half_cheetah for a MuJoCo task; HardMaze-v0, HardMaze or hard_maze for a
+            maze; gymnasium:CartPole-v1 for any Gymnasium environment; brax:ant for a Brax environment; mjx:robot.xml
+            for a user-defined robot.
+        options: Options by name; those that are None are ignored.
 
     Raises:
-        UserError: The name is unknown; the message has the nearest one.
-        ConfigError: Options are wrong, or the ROM, the model or the like is missing; with all problems.
+        UserError: The name is unknown; the message suggests the most similar name.
+        ConfigError: Options are invalid, or a resource such as the ROM or the model is missing; with all problems.
     """
     known = family_of(name)
     if known is None:
@@ -88,7 +88,7 @@ def resolve(name: str, options: Mapping[str, Any] | None = None) -> EnvSpec:
 
 
 def _nearest(name: str) -> tuple[type[Environment], str] | None:
-    """Return the family and the full name of the environment that was probably meant by an unknown name."""
+    """Return the family and the full name of the environment whose name is most similar to an unknown name."""
     found = [(*near, family) for family in FAMILIES if (near := family.nearest(name)) is not None]
     if not found:
         return None
@@ -97,7 +97,7 @@ def _nearest(name: str) -> tuple[type[Environment], str] | None:
 
 
 def _hint(name: str, meant: tuple[type[Environment], str] | None) -> str:
-    """Write what was probably meant by an unknown name, in the same form, and how all are listed."""
+    """Format a suggestion for an unknown name, in the same form, and how to list all environments."""
     hint = ""
     if meant is not None:
         family, found = meant

@@ -1,4 +1,4 @@
-"""One of our environments as a gymnasium.Env, which gymnasium.make makes: a vector of one."""
+"""Single environment as a gymnasium.Env for gymnasium.make, implemented as a vector of length 1."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from neuroevo.envs.vector import make_vec
 
 
 class SingleEnv(gymnasium.Env):
-    """An environment; infos are those of make_vec() without masks.
+    """Single environment; infos are those of make_vec() without masks.
 
-    Stepping many environments by one call is several times faster: make_vec().
+    Stepping many environments in one call, with make_vec(), is several times faster.
 
     Args:
         name: Name of the environment, as make_vec() takes it.
         render_mode: None or "rgb_array".
-        **options: Other keywords of make_vec(), and options of the environment as in [env.options].
+        **options: Other keyword arguments of make_vec(), and options of the environment as in [env.options].
 
     Raises:
-        UserError: The name or an option is unknown, or wrong; it is a ValueError.
+        UserError: The name or an option is unknown or invalid. UserError is a ValueError.
     """
 
-    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 - Gymnasium's, which reads it before an instance is made
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 - Gymnasium reads it from the class
 
     def __init__(self, name: str, render_mode: str | None = None, **options: Any):
         self._vector = make_vec(name, 1, autoreset_mode="Disabled", render_mode=render_mode, **options)
@@ -36,10 +36,10 @@ class SingleEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin the episode of a seed; None for the next one, or for a random seed where there was none.
+        """Start an episode.
 
         Args:
-            seed: Seed in [0, 2**63), or None.
+            seed: Seed in [0, 2**63); None continues with the next episode, or draws a seed if none was set before.
             options: None or empty.
         """
         if options:
@@ -64,5 +64,5 @@ class SingleEnv(gymnasium.Env):
 
 
 def _of_one(infos: dict[str, Any]) -> dict[str, Any]:
-    """Return infos of a vector of one without its axis and masks."""
+    """Return the infos of a vector of length 1 without the vector axis and masks."""
     return {name: values[0] for name, values in infos.items() if not name.startswith("_")}

@@ -1,4 +1,4 @@
-"""Gymnasium's spaces of the environments of the native core."""
+"""Gymnasium spaces of the native core's environments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroevo.native.vector_env import VectorCore
 
 
 def spaces_of(core: VectorCore) -> tuple[Box, gymnasium.Space]:
-    """Return the spaces of one environment: of observations and of actions."""
+    """Return the observation space and the action space of a single environment."""
     low, high = (0, 255) if core.observation_dtype == np.uint8 else (-np.inf, np.inf)
     observations = Box(low, high, core.observation_shape, core.observation_dtype.type)
     if core.discrete:

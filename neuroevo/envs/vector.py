@@ -1,4 +1,4 @@
-"""Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow."""
+"""Environments as a gymnasium.vector.VectorEnv with NumPy arrays, for use without the rest of neuroevo."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from neuroevo.envs.spaces import spaces_of
 from neuroevo.native.vector_env import VectorCore
 
 _SEEDS = 2**63  # a seed is smaller
-_CONSOLE_FPS = 60  # emulator frames a second
+_CONSOLE_FPS = 60  # emulator frames per second
 
 
 class NativeVectorEnv(VectorEnv):
-    """N environments of one kind, which make_vec() makes; it has the keywords.
+    """Vector of N environments; create it with make_vec(), which documents the keyword arguments.
 
     step() returns observations [N, *shape], rewards float64 [N], terminations and truncations bool [N], and infos,
     arrays [N] with masks _NAME. Atari's infos are lives and episode_frame_number, which counts from the emulator's
-    start; MuJoCo's tasks have none. An episode whose simulation failed counts as terminated, with reward 0 for its last
-    step; infos["failure"] (with same-step autoreset: final_info) then has the reason, for the environments in
+    start; MuJoCo tasks have no infos. An episode whose simulation failed counts as terminated, with reward 0 for its
+    last step; infos["failure"] (with same-step autoreset: final_info) then contains the reason, for the environments in
     infos["_failure"].
 
-    Several threads may use it, one at a time. A process that was forked from the one that made it can only close it.
+    Several threads may use it, but not concurrently. A forked child process can only close it.
 
     Attributes:
         observation_space: A Box [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds.
-        action_space: MultiDiscrete [N], or a Box of float32 [N, A] with the environment's bounds; an action beyond them
-            is passed on to the environment, as Gymnasium's tasks do.
+        action_space: MultiDiscrete [N], or a Box of float32 [N, A] with the environment's bounds. As in Gymnasium's
+            tasks, actions outside the bounds are passed to the environment unchanged.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class NativeVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begins episodes in all environments, or in those of options["reset_mask"], bool [N].
+        """Start episodes in all environments, or in those of options["reset_mask"], bool [N].
 
-        Everything random follows from the seeds, in [0, 2**63): an environment with seed s plays the episode of seed s
-        first, then those that follow from it, whatever the others do.
+        All randomness is derived from the seeds, in [0, 2**63): an environment with seed s plays the episode of seed s,
+        then the episodes derived from it, independently of the other environments.
 
         Args:
-            seed: One per environment, or an int for seed, seed + 1, ...; None goes on to the environment's next
-                episode, and draws a seed where there was none.
+            seed: One seed per environment, or an int for seed, seed + 1, ...; None continues with the environment's
+                next episode, or draws a seed if none was set before.
             options: {"reset_mask": bool [N]} or None.
         """
         self._require_open("reset")
@@ -97,7 +97,7 @@ class NativeVectorEnv(VectorEnv):
         return observations, self._named(np.where(mask, self._core.infos, 0), mask.copy())
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Step all environments with actions [N] or [N, A]. InvalidAction: the space does not contain them."""
+        """Step all environments with actions [N] or [N, A]. InvalidAction: an action is not in the action space."""
         self._require_open("step")
         core, observations = self._core, self._next_observations()
         core.step(self._checked(actions), observations)
@@ -117,12 +117,12 @@ class NativeVectorEnv(VectorEnv):
 
     @property
     def np_random_seed(self) -> tuple[int | None, ...]:  # type: ignore[override]  # None: not seeded yet
-        """The seeds that the environments' episodes follow from; None before the first reset."""
+        """The environments' seeds; None before the first reset."""
         return tuple(int(seed) if has else None for seed, has in zip(self._seeds, self._has_seed, strict=True))
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
         """Free the environments."""
-        if os.getpid() != self._process:  # a fork does not have the environments' threads
+        if os.getpid() != self._process:  # a forked process lacks the environments' threads
             return
         self._core.free()
 
@@ -146,21 +146,21 @@ class NativeVectorEnv(VectorEnv):
         infos |= {"failure": texts, "_failure": self._core.failures.copy()}
 
     def _named(self, values: np.ndarray, mask: np.ndarray) -> dict[str, Any]:
-        """Infos [I, N] by name, with the mask of the environments that have them."""
+        """Return infos [I, N] by name, with the mask of the environments that have them."""
         infos: dict[str, Any] = {}
         for name, row in zip(self._core.info_names, values, strict=True):
             infos[name], infos[f"_{name}"] = row, mask
         return infos
 
     def _next_observations(self) -> np.ndarray:
-        """Return the array that the next call writes observations to."""
+        """Return the array for the observations of the next call."""
         if self._buffers is None:
             return self._core.new_observations()
         self._buffers.reverse()
         return self._buffers[0]
 
     def _mask(self, options: dict[str, Any]) -> np.ndarray:
-        """Return the mask of options, which stays there for wrappers. ValueError: it is not a valid mask."""
+        """Return the reset mask, without removing it from options. ValueError: options or the mask is invalid."""
         for key in options:
             if key != "reset_mask":
                 raise ValueError(f"options has the key {key!r}, expected 'reset_mask' or nothing")
@@ -170,8 +170,8 @@ class NativeVectorEnv(VectorEnv):
         return np.ascontiguousarray(mask)
 
     def _seeds_of(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Seeds uint64 [N], and which environments of the mask are given one or have it drawn, bool [N]."""
-        given: list[Any]  # a caller may give anything
+        """Return seeds, uint64 [N], and which environments of the mask get a given or drawn seed, bool [N]."""
+        given: list[Any]  # not yet validated
         one = int(seed) if isinstance(seed, (int, np.integer)) else None
         if one is not None:
             given = [one + i for i in range(self.num_envs)]
@@ -183,7 +183,7 @@ class NativeVectorEnv(VectorEnv):
             if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value < _SEEDS):
                 raise ValueError(f"seed is {value}, expected an integer in [0, 2**63)")
         if one is not None:
-            super().reset(seed=one)  # of np_random
+            super().reset(seed=one)  # seeds np_random
         seeds, seeded = self._seeds.copy(), np.zeros(self.num_envs, bool)
         for i in np.flatnonzero(mask):
             if given[i] is not None or not self._has_seed[i]:
@@ -192,7 +192,7 @@ class NativeVectorEnv(VectorEnv):
         return seeds, seeded
 
     def _checked(self, actions: np.ndarray) -> np.ndarray:
-        """Convert actions to the dtype of the core, which checks their values."""
+        """Convert actions to the core's dtype; the core checks their values."""
         discrete = self._core.discrete
         actions = np.asarray(actions)
         if actions.dtype.kind not in ("iu" if discrete else "fiu"):
@@ -201,13 +201,13 @@ class NativeVectorEnv(VectorEnv):
         shape, expected_shape = list(actions.shape), list(self.action_space.shape or ())
         if shape != expected_shape:
             raise error.InvalidAction(f"actions have shape {shape}, expected {expected_shape}")
-        with np.errstate(over="ignore"):  # infinity: the core says where
+        with np.errstate(over="ignore"):  # the core reports infinite values
             return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
 
     def _require_open(self, what: str) -> None:
         if os.getpid() != self._process:
             raise error.ClosedEnvironmentError(
-                f"{what} was called in a fork of the process that made the environments: make them in the fork"
+                f"{what} was called in a fork of the process that created the environments: create them in the fork"
             )
         if self.closed:
             raise error.ClosedEnvironmentError(f"{what} was called after close")
@@ -226,21 +226,22 @@ def make_vec(
     max_episode_steps: int | None = None,
     **options: Any,
 ) -> NativeVectorEnv:
-    """Environments of a name that a configuration takes, such as ALE/Frostbite-v5 or HalfCheetah-v5.
+    """Create a vector of environments.
 
     Args:
-        name: Which environment.
-        num_envs: How many, N.
+        name: Name of the environment, as in a configuration, such as ALE/Frostbite-v5 or HalfCheetah-v5.
+        num_envs: Number of environments, N.
         autoreset_mode: "NextStep", "SameStep" or "Disabled", as Gymnasium defines them.
         render_mode: None or "rgb_array".
-        copy: True: every call returns observations of its own, which the core wrote into directly. False: two arrays
-            take turns, so that the observations of a call are overwritten by the second call after it.
-        num_threads: Threads of a pool of these environments' own; None: the process's, as library.set_threads() has it.
-        max_episode_steps: Where episodes are truncated, in steps; None: where the environment says.
-        **options: As [env.options] has them; None: the default.
+        copy: True: each call returns a new array of observations. False: calls alternate between two arrays, so that
+            the observations of a call are overwritten by the second call after it.
+        num_threads: Threads of a separate pool for these environments; None for the process's pool, see
+            library.set_threads().
+        max_episode_steps: Steps after which episodes are truncated; None for the environment's default.
+        **options: Options of the environment, as in [env.options]; those that are None have their defaults.
 
     Raises:
-        UserError: The name or an option is unknown, or wrong; it is a ValueError.
+        UserError: The name or an option is unknown or invalid. UserError is a ValueError.
     """
     given = {"max_episode_steps": max_episode_steps, **options}
     known, _ = check(name, {})
@@ -263,7 +264,7 @@ def make_vec(
 
 
 def _positive(name: str, value: int | None) -> int:
-    """0 for None. ValueError: less than 1, or more than an int32 of the core holds."""
+    """Return a positive int32, or 0 for None. ValueError: the value is out of range."""
     if value is not None and not 1 <= operator.index(value) < 2**31:
         raise ValueError(f"{name} is {value}, expected None or 1 or more")
     return value or 0

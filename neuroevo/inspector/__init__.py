@@ -1,1 +1,1 @@
-"""A local page to look into populations: `neuroevo inspect`. The server, what it answers, and the page itself."""
+"""Local web page to inspect populations, `neuroevo inspect`: the server, its data and the page."""

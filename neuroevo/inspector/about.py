@@ -1,4 +1,4 @@
-"""What a run is: its settings, where and with what it was made, and what its log warns of."""
+"""Description of a run for the page: settings, provenance, log and warnings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def about(run: InspectedRun) -> dict[str, Any]:
         run: The run.
 
     Returns:
-        `settings`, the tables of its configuration; `info`, where and with what it was made; `log`, its last lines; and
-        `warnings`: those of its log, and what is wrong with its files.
+        `settings`, the tables of its configuration; `info`, its provenance; `log`, the last lines of its log; and
+        `warnings`, warnings in the log and problems of its files.
     """
     log = run.log()
     wrong = [each for each in (run.why_not, run.metrics.problem) if each]

@@ -1,4 +1,4 @@
-"""Who comes from whom: the line that leads to a member, its ancestors' other offspring, and whose take over."""
+"""Ancestry: the lineage of a member, other offspring of its ancestors, and shares of descendants per generation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from neuroevo.core.genome import Center
 from neuroevo.inspector.payload import array
 from neuroevo.inspector.survey import Survey
 
-_MOST_RELATIVES = 6000  # lines that a browser draws at once
-_NAMED = 7  # ancestors with a color of their own
+_MOST_RELATIVES = 6000  # maximum number of lines in the browser's plot
+_NAMED = 7  # ancestors with a separate color
 _UNKNOWN = -1
 
 
@@ -20,18 +20,18 @@ def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
     """Return the family tree of a member.
 
     Args:
-        survey: Of its run.
-        generation: The member's.
-        index: The member's.
+        survey: Survey of the member's run.
+        generation: Generation of the member.
+        index: Index of the member in its generation.
 
     Returns:
-        `line`: the member and all it comes from, the youngest first: generation, index, fitness, point (as the cloud
-        has it), seed and scale of the last mutation, and how many offspring it had in how many generations.
-        `relatives`: the offspring of these that are not of the line, as arrays: generation and fitness of the parent
-        and of the child; a sample where there are too many, with `all` as their number.
+        `line`: the member and its ancestors, the youngest first: generation, index, fitness, point in the cloud, seed
+        and scale of the last mutation, number of offspring, and number of generations with offspring. `relatives`: the
+        offspring of the line outside of it, as arrays of generation and fitness of the parent and of the child; a
+        sample if there are too many. `all`: the number of relatives.
 
     Raises:
-        UserError: There is no such member, or one that it comes from is not kept.
+        UserError: The member does not exist, or one of its ancestors is not stored.
     """
     members = survey.run.members
     line, genome = members.lineage(generation, index), members.genome(generation, index)
@@ -76,24 +76,24 @@ def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
 
 
 def dominance(survey: Survey, begin: int) -> dict[str, Any]:
-    """Which members of a generation have descendants, and what share of each later population these are.
+    """Compute the share of each later population that descends from the members of a generation.
 
     Args:
-        survey: Of the run.
+        survey: Survey of the run.
         begin: The generation of the ancestors.
 
     Returns:
-        `generations`; `ancestors`: the index of each of those with the most descendants, and their shares [G];
-        `others`: shares of descendants of the generation's other members; `older`: of members that do not come from
-        this generation. `left`: how many of the ancestors have descendants in each generation.
+        `generations`, [G]; `ancestors`: index and descendants' shares [G] of the members with the most descendants;
+        `others`: shares of descendants of the generation's other members; `older`: shares of members that do not
+        descend from this generation; `left`: number of ancestors with descendants in each generation.
 
     Raises:
-        UserError: There is no such generation, or its members are not kept.
+        UserError: The generation does not exist, or its members are not stored.
     """
     ends = len(survey.parents)
     first = survey.parents[begin] if 0 <= begin < ends else None
     if first is None:
-        raise UserError(f"the members of generation {begin} are not kept, expected one in [0, {ends})")
+        raise UserError(f"the members of generation {begin} are not stored, expected a generation in [0, {ends})")
     clades: dict[int, np.ndarray] = {begin: np.arange(len(first))}
     for later in range(begin + 1, ends):
         parents = survey.parents[later]

@@ -1,8 +1,8 @@
-"""The page as files, which a browser shows without a server: for a paper's supplement.
+"""Export of the page as files that a browser shows without a server, for example as a paper's supplement.
 
-index.html, style.css, *.js       the page, as the server has it
-data/NAME.js                      what the server answers, as calls of a function: a page of files may not fetch any
-videos/*.mp4                      of the members that were chosen
+index.html, style.css, *.js       the server's page
+data/NAME.js                      the server's data, as function calls, since a page opened from files cannot fetch data
+videos/*.mp4                      videos of the selected members
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from neuroevo.inspector.playing import Member
 from neuroevo.inspector.plotly import plotly_script
 from neuroevo.inspector.server import PAGE, PLOTLY
 
-_PLAYED = 6  # generations whose fittest member plays where nobody was chosen
-_ANCESTORS = 12  # generations whose descendants can be looked at
+_PLAYED = 6  # generations whose fittest member is played by default
+_ANCESTORS = 12  # generations whose descendants can be shown
 
 
 def parse_member(text: str) -> Member:
-    """Read a member of an option.
+    """Parse a value of the option --member.
 
     Args:
         text: GENERATION:INDEX.
 
     Raises:
-        UserError: It is none.
+        UserError: The text is malformed.
     """
     match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", text, re.ASCII)
     if match is None:
@@ -47,21 +47,21 @@ def export(
     """Write the page into a folder.
 
     Args:
-        inspection: What is shown.
-        out: The folder, which must not be there or be empty.
-        members: Who is played, of the first run; nobody: the fittest of some generations of each run.
-        say: Told what is played.
+        inspection: The inspected runs.
+        out: The folder, which must not exist or be empty.
+        members: Members of the first run to play; if empty, the fittest members of some generations of each run.
+        say: Called with a description of each member before it is played.
 
     Returns:
-        How many videos there are.
+        The number of videos.
 
     Raises:
-        UserError: The folder has something in it, or may not be written to; or a chosen member cannot be played.
+        UserError: The folder is not empty or not writable, or a selected member cannot be played.
         DiskError: The disk is full or broken.
     """
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UserError(f"--export {out}: it is there already, expected a new or empty folder")
+            raise UserError(f"--export {out}: already exists, expected a new or empty folder")
         writer = _Writer(inspection, out)
         return writer.write(members, say)
     except OSError as error:
@@ -112,7 +112,7 @@ class _Writer:
         return [Member(generation, int(fitness[generation].argmax()), 0) for generation in chosen]
 
     def _play(self, number: int, member: Member, strict: bool) -> bool:
-        """Play a member; return whether that worked. UserError: it did not, and the user selected the member."""
+        """Play a member; return whether it succeeded. UserError: it failed and `strict` is True."""
         played = self._inspection.stage.play(number, member)
         if played["state"] != "done":
             if strict:
@@ -120,13 +120,13 @@ class _Writer:
             return False
         if "file" in played:
             video = self._inspection.stage.video(played["file"])
-            assert video is not None  # it was made just now
+            assert video is not None  # play() made it
             shutil.copyfile(video, self._out / "videos" / played["file"])
         self._put(f"play/{number}/{member.generation}/{member.index}/{member.episode}", played)
         return True
 
     def _try(self, *names: str) -> bool:
-        """Write the page's answers, or the error in place of one. Return whether there was no error."""
+        """Write the page's data, or an error in its place. Return whether there was no error."""
         whole = True
         for name in names:
             try:

@@ -1,4 +1,4 @@
-"""A run that the page shows: its files, its configuration where that may be used, and its members."""
+"""A run on the page: its files, its members and, if it is trusted, its configuration."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _LOG_BYTES = 1 << 16
 
 
 class InspectedRun:
-    """A run, into which another process may be training meanwhile; nothing is written into its folder.
+    """Read-only view of a run, which another process may be training.
 
     Attributes:
         path: The folder.
-        name: What the page calls it.
-        reader: What replays members; None where the configuration cannot or may not be used.
-        why_not: The reason, which the page shows; "" without one.
-        modules: The source of the user's own modules that it names and has kept, by their names.
-        metrics: The rows of its metrics.
-        members: Who was in its generations, as far as the run has kept it.
-        kept: How many generations it had members of at the last refresh().
+        name: Name of the run on the page.
+        reader: Reader that replays members; None if the configuration is invalid or not trusted.
+        why_not: Reason why playback is disabled, which the page shows; "" if it is enabled.
+        modules: Source code of the external modules stored in the run, by module name.
+        metrics: Rows of its metrics.
+        members: Reader of its stored members.
+        kept: Number of generations with stored members at the last refresh().
     """
 
     def __init__(self, path: Path, name: str, trust: bool):
@@ -42,11 +42,11 @@ class InspectedRun:
 
         Args:
             path: The folder.
-            name: What to call it.
-            trust: As RunReader takes it. Without it, a run that names code of others is shown, but nothing is played.
+            name: Name of the run on the page.
+            trust: As for RunReader. Without it, a run that references external code is shown without playback.
 
         Raises:
-            UserError: There is no run, or its members cannot be read.
+            UserError: The folder does not contain a run, or its members cannot be read.
         """
         check_run(path)
         self.path, self.name, self._trust = path, name, trust
@@ -64,34 +64,34 @@ class InspectedRun:
         self.kept = self.members.generations
 
     def leave(self, reason: str) -> None:
-        """Has nobody of it play from now on, for a reason."""
+        """Disable playback for a reason."""
         self.reader, self.why_not = None, reason
 
     def to_play(self) -> RunReader:
-        """Return a reader that replays members; only the modules of the run that was read last are found.
+        """Return a new reader that replays members, since only modules of the most recently opened run can be imported.
 
         Raises:
-            UserError: The configuration cannot or may not be used.
+            UserError: The configuration is invalid or not trusted.
         """
         if self.reader is None:
-            raise UserError(f"nothing of this run is played: {self.why_not}")
+            raise UserError(f"playback of this run is disabled: {self.why_not}")
         return RunReader(self.path, trust=self._trust)
 
     @property
     def config(self) -> Config | None:
-        """Its configuration, where it may be used."""
+        """The run's configuration; None if it is invalid or not trusted."""
         return None if self.reader is None else self.reader.config
 
     @property
     def generations(self) -> int:
-        """How many the page has a slider over: those with metrics, and those of which members are kept."""
+        """Number of generations of the page's slider, those with metrics or with stored members."""
         return max(len(self.metrics.fitness), self.kept)
 
     def refresh(self) -> None:
-        """Read what the run has added.
+        """Read new generations of the run.
 
         Raises:
-            UserError: The folder is gone, or the database cannot be read.
+            UserError: The folder was deleted, or the database cannot be read.
         """
         if not is_run(self.path):
             raise UserError(f"the run in {self.path} is gone: expected {self.path / DATABASE}")
@@ -106,22 +106,22 @@ class InspectedRun:
             behaviors: Whether to read their behaviors.
 
         Returns:
-            The members; None where they are not kept.
+            The members; None if they are not stored.
 
         Raises:
-            UserError: There is no such generation, or the file is damaged.
+            UserError: The generation does not exist, or the file is damaged.
         """
         if not 0 <= generation < self.generations:
             raise UserError(f"generation {generation} is out of range [0, {self.generations}) in {self.path}")
         return self.members.find(generation, behaviors)
 
     def size(self, generation: int) -> int:
-        """Return the number of members of a generation. UserError: there is no such generation."""
+        """Return the number of members of a generation. UserError: the generation does not exist."""
         members = self.read(generation, behaviors=False)
         return len(self.metrics.fitness[generation]) if members is None else len(members)
 
     def settings(self) -> dict[str, Any]:
-        """Return the tables of its configuration as they are written; none if it is not TOML."""
+        """Return the unvalidated tables of its configuration, or an empty dict if it is not valid TOML."""
         try:
             with Database(self.path / DATABASE) as database:
                 return parse_toml(read_about(database).config)
@@ -129,7 +129,7 @@ class InspectedRun:
             return {}
 
     def info(self) -> dict[str, Any]:
-        """Return where the run was made; nothing if that is damaged."""
+        """Return the provenance of the run, or an empty dict if it is damaged."""
         try:
             with Database(self.path / DATABASE) as database:
                 return dict(read_about(database).info)
@@ -148,7 +148,7 @@ class InspectedRun:
         return lines[1:] if size > _LOG_BYTES else lines
 
     def goes_on(self) -> bool:
-        """Return whether a process on this machine trains the run."""
+        """Return whether a process on this machine is training the run."""
         try:
             with Database(self.path / DATABASE) as database:
                 process = last_session(database)

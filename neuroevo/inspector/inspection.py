@@ -1,17 +1,17 @@
-"""What the page can ask, by names that are the paths of the files which an export writes.
+"""Data for the page, by request names, which are also the paths of exported files.
 
-overview                      the runs, their groups, and how far they are
+overview                      the runs, their groups, and their progress
 curves/COLUMN, alone/RUN      learning curves
 about/RUN                     settings, provenance, warnings, log
-cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
-generation/RUN/G              the members of a generation
-way/RUN                       where each population was on average, its fittest, and the Pareto front of networks' costs
-archive/RUN                   novelty search's archive of behaviors, as the newest state has it
-cells/RUN                     a grid of behaviors, and every member that was the fittest of its cell so far
-family/RUN/G/INDEX            a member's family tree
-ancestors/RUN/G               whose descendants make up the populations after a generation
-sweep                         trials
-play/RUN/G/INDEX/EPISODE      a member at play
+cloud/RUN                     axes of the cloud, the maze, ranges of colors
+generation/RUN/G              members of a generation
+way/RUN                       mean and fittest point of each population, and the Pareto front of network costs
+archive/RUN                   novelty search's archive of behaviors in the newest state
+cells/RUN                     grid of behaviors, and current and former champions of its cells
+family/RUN/G/INDEX            family tree of a member
+ancestors/RUN/G               shares of later populations that descend from the members of a generation
+sweep                         trials of sweeps
+play/RUN/G/INDEX/EPISODE      playback of a member's episode
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ from neuroevo.inspector.sweep_trials import SweepTrials, runs_of
 from neuroevo.training.record import ARCHIVE
 
 BEGINNING = 8
-"""Up to so many generations the axes of the cloud are fitted anew with each; main.js has the number, too."""
+"""The cloud's axes are refitted with every generation up to this number; main.js has a copy of it."""
 
 
 class Missing(UserError):
-    """The page asks for something that there is not."""
+    """The requested name does not exist."""
 
 
 class Inspection:
-    """Runs that are looked at; use it as a context manager, which ends what it plays.
+    """Collection of inspected runs; use it as a context manager, which stops playback.
 
     Attributes:
         runs: The runs.
-        stage: Where members play.
+        stage: Queue of members to play.
     """
 
     def __init__(self, paths: Sequence[Path], trust: bool = False):
         """Read the runs' configurations.
 
         Args:
-            paths: Folders of runs, of sweeps, or with runs in them.
-            trust: Whether to use code and models that the runs name, whoever made them.
+            paths: Folders of runs or sweeps, or folders that contain runs.
+            trust: Allow external code and models referenced by runs that you did not create.
 
         Raises:
-            UserError: There is no run in one of them.
+            UserError: A folder contains no run.
         """
         self.runs: list[InspectedRun] = []
         self._sweeps: list[SweepTrials] = []
@@ -74,8 +74,8 @@ class Inspection:
                     self.runs.append(run)
         self._leave_out_namesakes()
         self.stage = Stage(self.runs)
-        self._lock = threading.RLock()  # of all but the stage: readers of files are no friends of threads
-        self._projections: dict[int, tuple[int, Projection]] = {}  # with how many generations there were then
+        self._lock = threading.RLock()  # for everything but the stage, since file readers are not thread-safe
+        self._projections: dict[int, tuple[int, Projection]] = {}  # with the number of generations at the fit
         self._surveys: dict[int, Survey] = {}
 
     def _leave_out_namesakes(self) -> None:
@@ -85,7 +85,7 @@ class Inspection:
             for module, source in run.modules.items():
                 first, owner = known.setdefault(module, (source, run))
                 if source != first:
-                    run.leave(f"its module {module} is not that of the run in {owner.path}: inspect it alone")
+                    run.leave(f"its module {module} is not that of the run in {owner.path}: inspect it separately")
 
     def __enter__(self) -> Inspection:
         self.stage.__enter__()
@@ -95,17 +95,17 @@ class Inspection:
         self.stage.__exit__()
 
     def answer(self, name: str) -> dict[str, Any]:
-        """Answers what the page asks.
+        """Answer a request of the page.
 
         Args:
-            name: As the module says.
+            name: Name of the data, see the module's docstring.
 
         Returns:
             JSON values.
 
         Raises:
-            Missing: There is nothing of that name.
-            UserError: It cannot be told, and why.
+            Missing: The name does not exist.
+            UserError: The data is not available; the message contains the reason.
         """
         what, *rest = name.split("/")
         if what == "play" and len(rest) == 4:
@@ -130,7 +130,7 @@ class Inspection:
             }
             handler = of.get((what, len(rest)))
             if handler is None:
-                raise Missing(f"there is no {name!r} to ask for")
+                raise Missing(f"{name!r} is not a valid request")
             return handler(*(_number(each) for each in rest))
 
     def _run(self, number: int) -> InspectedRun:
@@ -169,7 +169,7 @@ class Inspection:
         }
 
     def _projection(self, number: int) -> Projection:
-        """Fitted once, but for a run that has only begun: of its first generations little can be told."""
+        """Return the projection of a run, fitted once, or again with each of the first few generations."""
         run = self._run(number)
         fitted, projection = self._projections.get(number, (-1, None))
         if projection is None or fitted < min(run.generations, BEGINNING):
@@ -224,6 +224,7 @@ class Inspection:
             "steps": array(members.steps.astype(np.int32)),
             "parents": array(members.parents.astype(np.int32)),
             "center": bool(members.centers),
+            "elite": run.members.elite(generation),
             **novelty,
         }
 
@@ -243,7 +244,7 @@ class Inspection:
             raise UserError(run.why_not)
         archive = run.reader.config.algorithm.archive(run.reader.state().algorithm)
         if archive is None or archive.behaviors is None or archive.fitness is not None:
-            raise UserError(f"the run in {run.path} has no archive of behaviors alone")
+            raise UserError(f"the run in {run.path} has no archive of behaviors without fitness")
         ends = archive.behaviors[:, -2:].astype(np.float32)
         sizes = [int(row.get(ARCHIVE) or 0) for row in run.metrics.rows]
         return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
@@ -267,7 +268,7 @@ class Inspection:
 
 
 def _number(text: str) -> int:
-    """Parse a number in a name. Missing: it is not a number."""
+    """Parse a number in a request's name. Missing: it is not a number."""
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise Missing(f"{text!r} is no number of a run, a generation or a member")
+        raise Missing(f"{text!r} is not a valid number of a run, generation, member or episode")
     return int(text)

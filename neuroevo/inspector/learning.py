@@ -1,4 +1,4 @@
-"""Learning curves for the page: what one run's generations achieved, and one column of several runs with bands."""
+"""Learning curves for the page: fitness and returns of one run, or one column of several runs with bands."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from neuroevo.inspector.payload import array
 from neuroevo.training.record import COLUMNS
 
 _OWN = ("fitness_max", "fitness_mean", "fitness_min", "validation_mean", "test_mean", "test_standard_error")
-_MOST_POINTS = 4000  # of a line; a screen has fewer
+_MOST_POINTS = 4000  # per line, more than a screen has pixels
 ALONE = "alone"
-"""In the place of a column: the curves of one run."""
+"""Pseudo-column for the curves of a single run."""
 
 
 def columns(runs: Sequence[InspectedRun]) -> list[str]:
-    """Return the columns that can be drawn, those of the algorithms last."""
+    """Return the columns that can be plotted, ending with those specific to algorithms."""
     own = [name for name in COLUMNS if name not in ("generation", "fitness")]
     more = [name for run in runs for row in run.metrics.rows[-1:] for name in row if name not in COLUMNS]
     return list(dict.fromkeys([*own, *more]))
@@ -36,7 +36,7 @@ def column_of(runs: Sequence[InspectedRun]) -> str:
 
 
 def progress(run: InspectedRun) -> dict[str, Any]:
-    """Return what a run's populations and elites achieved, against each axis."""
+    """Return the fitness of a run's populations and the returns of its elites against each axis."""
     found: dict[str, Any] = {"axes": {name: title for name, (title, _) in X_AXES.items()}}
     for x in X_AXES:
         found[x] = {name: _line(curve(run.metrics.rows, name, x)) for name in _OWN}
@@ -44,17 +44,17 @@ def progress(run: InspectedRun) -> dict[str, Any]:
 
 
 def compare(runs: Sequence[InspectedRun], column: str) -> dict[str, Any]:
-    """Return one column of runs; runs that differ by their seed alone are one line with a band.
+    """Return one column of runs, with a band for each group of runs that differ only in their seed.
 
     Args:
         runs: The runs.
-        column: Of metrics.csv.
+        column: A column of metrics.csv.
 
     Returns:
-        `groups`, each with its label, the numbers of its runs, and for each axis its band and their lines.
+        `groups`, each with its label, the numbers of its runs, and for each axis its band and the lines of its runs.
 
     Raises:
-        UserError: There is no such column.
+        UserError: The column does not exist.
     """
     known = columns(runs)
     if column not in known:
@@ -73,9 +73,9 @@ def compare(runs: Sequence[InspectedRun], column: str) -> dict[str, Any]:
 
 
 def groups(runs: Sequence[InspectedRun]) -> dict[str, list[int]]:
-    """Return groups of runs that differ by their seed alone, by a label of how the groups differ.
+    """Group runs that differ only in their seed; labels describe how the groups differ.
 
-    A run whose configuration may not be used is one of its own.
+    A run whose configuration is invalid or not trusted forms its own group.
     """
     readers = {run.reader: number for number, run in enumerate(runs) if run.reader is not None}
     together = grouped(list(readers))

@@ -1,4 +1,4 @@
-"""What the page is told: JSON values. Arrays are {"dtype": ..., "data": base64}, which take no parsing."""
+"""JSON payloads of the page. Arrays are encoded as {"dtype": ..., "data": base64}, which is fast to decode."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def array(values: np.ndarray) -> dict[str, str]:
     """Encode an array.
 
     Args:
-        values: float32, float64, int16 or int32, of any shape; the browser gets it flat.
+        values: float32, float64, int16 or int32, of any shape; the browser receives it flattened.
 
     Raises:
-        KeyError: It has another dtype.
+        KeyError: The dtype is not supported.
     """
     data = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
     return {"dtype": _DTYPES[values.dtype], "data": base64.b64encode(data.tobytes()).decode()}
 
 
 def plain(value: Any) -> Any:
-    """Convert values of TOML and NumPy to JSON: numbers that are not finite become null, unsupported types text.
+    """Convert TOML and NumPy values to JSON values: non-finite numbers to null, unsupported types to strings.
 
     Args:
         value: Tables, lists and values.
@@ -43,9 +43,9 @@ def plain(value: Any) -> Any:
 
 
 def text(value: Any) -> bytes:
-    """Write a payload.
+    """Serialize a payload.
 
     Args:
-        value: JSON values, without numbers that are not finite.
+        value: JSON values without non-finite numbers.
     """
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

@@ -1,4 +1,4 @@
-"""One member at play: the episode that it had in its run, as a video beside what it did, step by step."""
+"""Playback of a member: its episode from the run as a video, and its actions step by step."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from neuroevo.runs.reader import RunReader
 from neuroevo.training.phase import population_seeds
 
 _SHOWN_MUTATIONS = 5
-_POSITION = 2  # numbers of a behavior that is a position
+_POSITION = 2  # size of a behavior that is a position
 
 
 @dataclass(frozen=True)
 class Member:
-    """Whose episode.
+    """Reference to an episode of a member.
 
     Attributes:
-        generation: Its generation.
-        index: Its index there.
-        episode: Which of its episodes, from 0.
+        generation: Generation of the member.
+        index: Index of the member in its generation.
+        episode: Index of the episode, from 0.
     """
 
     generation: int
@@ -40,20 +40,20 @@ class Member:
 
 
 class Watched:
-    """What a player did, noted step by step.
+    """Recorder of an agent's episode, called after the reset and every step.
 
     Attributes:
-        actions: Of each step, int32 [] or float32 [A].
-        path: Where it was after each step and before the first, [x, y]; nothing where there are no positions.
-        result: The last moment.
-        failure: Why the episode was broken off; "" where it was not.
-        bounds: What the numbers of an action lie between, float32 [A] each; [0] for one action.
-        num_actions: A.
-        action_names: As EnvPool has them.
+        actions: Action of each step, int32 [] or float32 [A].
+        path: Positions [x, y] after the reset and every step; empty if the environment has no positions.
+        result: State after the last step.
+        failure: Reason why the episode failed; "" if it did not.
+        bounds: Lower and upper bounds of an action, float32 [A] each; [0] for discrete actions.
+        num_actions: Number of actions, or of numbers in a continuous action.
+        action_names: Names of the actions, as in EnvPool.
     """
 
     def __init__(self) -> None:
-        """Has seen nothing."""
+        """Create an empty record."""
         self.actions: list[np.ndarray] = []
         self.path: list[np.ndarray] = []
         self.result: ReplayStep | None = None
@@ -63,7 +63,7 @@ class Watched:
         self.action_names: tuple[str, ...] = ()
 
     def __call__(self, pool: EnvPool, moment: ReplayStep) -> None:
-        """Take a step of slot 0."""
+        """Record the reset or a step of slot 0."""
         if moment.actions is not None:
             self.actions.append(moment.actions[0])
         if pool.behavior_shape == (_POSITION,):
@@ -76,24 +76,25 @@ class Watched:
 
 
 def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int], None]) -> dict[str, Any]:
-    """Plays an episode of a member as the run had it, with its seed, its cut-off and what it saw through.
+    """Replay an episode of a member with the seed, cut-off and normalizer of the run.
 
     Args:
         run: The run.
-        member: Who.
-        video: Where its video goes.
-        on_step: Told now and then how many steps are over.
+        member: The member and its episode.
+        video: The video file to write.
+        on_step: Called repeatedly with the number of steps so far.
 
     Returns:
-        What the page shows beside the video; `video` says whether there is one, and `note` why not.
+        The data that the page shows with the video. `video` has the size and frame rate of the video, or is None if no
+        video was made; `note` then contains the reason.
 
     Raises:
-        UserError: There is no such member, it is not known any more, or it cannot be played here.
+        UserError: The member does not exist, is no longer available, or cannot be played on this machine.
     """
     reader = run.to_play()
     if reader.config.environment.accelerated:
         raise UserError(
-            f"{reader.config.env.name} is played on the accelerator: neuroevo render makes a page of its elite"
+            f"{reader.config.env.name} is simulated on the accelerator: neuroevo render makes a page of its elite"
         )
     size = run.size(member.generation)
     if not 0 <= member.index < size:
@@ -109,12 +110,12 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
     steps = int(run.metrics.rows[member.generation]["max_episode_steps"])
     watched, note = Watched(), ""
     batch = reader.reference_batch()
-    player = Agent("", genome, reader.normalizer(member.generation))
+    agent = Agent("", genome, reader.normalizer(member.generation))
     made: dict[str, Any] = {}
     try:
         rendered = render(
             reader.config,
-            [player],
+            [agent],
             [seed],
             video,
             max_episode_steps=steps,
@@ -125,9 +126,9 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
             watch=watched,
         )
         made = {"width": rendered.size[0], "height": rendered.size[1], "fps": rendered.fps}
-    except UserError as error:  # there is nothing to see, which is no reason not to play
+    except UserError as error:  # the episode can be replayed without a video
         note, watched = str(error), Watched()
-        replay = Replay(reader.config, [genome], player.normalizer, batch)
+        replay = Replay(reader.config, [genome], agent.normalizer, batch)
         for moment in replay.play(seed, steps):
             watched(replay.pool, moment)
             on_step(int(moment.steps[0]))
@@ -137,7 +138,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
 
 
 def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
-    """Return a member's genome, with its center's weights if it has one. UserError: it is not stored any more."""
+    """Return a member's genome, with the weights of its center, if any. UserError: it is no longer stored."""
     if member.generation in run.members.kept():
         genome = run.members.genome(member.generation, member.index)
         if not isinstance(genome.root, Center):
@@ -147,7 +148,7 @@ def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
 
 def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, Any]:
     result = watched.result
-    assert result is not None  # an episode has a moment at least
+    assert result is not None  # set after the reset
     value = float(result.returns[0])
     low, high = watched.bounds
     names = [name.replace("_", " ") for name in watched.action_names]
@@ -171,7 +172,7 @@ def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, A
 
 
 def _genome_text(genome: Genome) -> dict[str, Any]:
-    """Return a genome as the page shows it; seeds are text, since a browser's numbers have 53 bits."""
+    """Describe a genome for the page; seeds are strings, since a browser's numbers have 53 bits."""
     root = genome.root.name if isinstance(genome.root, Center) else str(genome.root)
     mutations = genome.mutations[-_SHOWN_MUTATIONS:]
     last = [[str(each.seed), each.scale] for each in mutations]

@@ -1,4 +1,4 @@
-"""The one file of Plotly that the page needs."""
+"""Path of Plotly's JavaScript file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from neuroevo.core.errors import UserError
 
 
 def plotly_script() -> Path:
-    """Return the file of Plotly's JavaScript. The package itself, which takes half a second to import, is not needed.
+    """Find Plotly's JavaScript file without importing the package, which would take half a second.
 
     Raises:
-        UserError: It is missing.
+        UserError: The file is missing.
     """
     spec = find_spec("plotly")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():

@@ -1,4 +1,4 @@
-"""The points at which the cloud of a population shows its members: behaviors, their components, or fitness."""
+"""Projection of members to points of the population's cloud, by behavior, principal components or fitness."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.networks.grafting import cost
 from neuroevo.runs.members import Members
 
-_SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
-_MARGIN = 0.05  # of a range, on each side
-_LARGEST = 1e30  # components of a greater behavior are those of this one: squares overflow, and points are float32
-_EQUAL = 1e-9  # of the greater: what differs by less is drawn as equal, since a browser's numbers have 53 bits
+_SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # sample for the components and the ranges of the axes
+_MARGIN = 0.05  # on each side, relative to the range
+_LARGEST = 1e30  # behaviors are clipped to this before projection: squares overflow, and points are float32
+_EQUAL = 1e-9  # relative difference below which values count as equal, since a browser's numbers have 53 bits
 
 
 @dataclass(frozen=True)
 class Projection:
-    """How members become points; the same for all generations, so that the cloud can be seen to move.
+    """Map from members to points; it is the same for all generations, so that the motion of the cloud is visible.
 
     Attributes:
-        kind: "cost": fitness against the multiply-adds of members' own networks; "position": x and y; "measures": the
-            two numbers of another behavior; "track": fitness against the first or only number; "components"; "steps":
-            fitness against steps; or "index": fitness against the place in the population.
-        titles: Of the axes x and y.
-        low: Of the axes, float64 [2].
-        high: Likewise.
-        center: What components are taken of, float64 [B]; None of other kinds.
-        axes: The components, float64 [B, 2]; None of other kinds.
-        measures: How many numbers a sample of a behavior has, for positions, measures and tracks.
+        kind: "cost": fitness against the multiply-adds of members' networks; "position": x and y; "measures": two other
+            measures of behavior; "track": fitness against the first or only measure; "components": the first two
+            principal components; "steps": fitness against steps; "index": fitness against the index in the population.
+        titles: Titles of the x and y axes.
+        low: Lower limits of the axes, float64 [2].
+        high: Upper limits of the axes, float64 [2].
+        center: Mean behavior, float64 [B]; None except for "components".
+        axes: Principal components, float64 [B, 2]; None except for "components".
+        measures: Numbers per sample of a behavior, for positions, measures and tracks.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Projection:
     measures: int = 2
 
     def points(self, members: Members) -> np.ndarray:
-        """Return the points of members, float32 [N, 2], or float64 where one is fitness; NaN where they are unknown."""
+        """Return the points of members, float32 [N, 2], or float64 if an axis is fitness; NaN if unknown."""
         if self.kind == "cost":
             return np.stack([_costs(members), drawn(members.fitness)], axis=1)
         if self.kind == "steps":
@@ -55,13 +55,13 @@ class Projection:
 
 
 def project(run: InspectedRun) -> Projection:
-    """Choose what the cloud of a run shows, and fit it.
+    """Choose and fit the projection of a run.
 
     Args:
-        run: The run, as it is now.
+        run: The run.
 
     Returns:
-        The projection, of a sample of the generations that there are.
+        The projection, fitted to a sample of the current generations.
     """
     kept = run.members.kept()
     chosen = (
@@ -87,11 +87,11 @@ def project(run: InspectedRun) -> Projection:
 
 
 def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> Projection:
-    """Fit a projection of behaviors [P, B] with fitness [P]: of the last sample of a trajectory, or of components."""
+    """Fit a projection to behaviors [P, B] with fitness [P]: the last sample of a trajectory, or components."""
     finite = np.isfinite(sample).all(axis=1)
     known = sample[finite] if finite.any() else np.zeros((1, sample.shape[1]))
     names = [each.name for each in run.config.environment.measures] if run.config is not None else []
-    names = names or {1: ["behavior"], 2: ["x", "y"]}.get(sample.shape[1], [])  # of a run that is not trusted
+    names = names or {1: ["behavior"], 2: ["x", "y"]}.get(sample.shape[1], [])  # for runs that are not trusted
     if len(names) in (1, 2):
         places = known[:, -len(names) :]
         if len(names) == 1 or (np.ptp(places[:, 1]) == 0 and len(places) == finite.sum() > 1):  # a robot on rails
@@ -103,7 +103,7 @@ def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> 
     center = known.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((known - center).T))
     axes = vectors[:, ::-1][:, :2]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # the same sign each time
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # deterministic signs
     total = max(float(values.sum()), 1e-300)
     shares = [f"{place} component ({max(value, 0.0) / total:.0%} of the variance)" for place, value in
               zip(("first", "second"), values[::-1], strict=False)]  # fmt: skip
@@ -127,7 +127,7 @@ def _some(values: np.ndarray) -> np.ndarray:
 
 
 def _range(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Low and high of the axes, float64 [2] each, of points [P, 2]."""
+    """Return the lower and upper limits of the axes, float64 [2] each, for points [P, 2]."""
     points = drawn(points)
     low, high = points.min(axis=0), points.max(axis=0)
     greater = np.maximum(abs(low), abs(high))

@@ -1,4 +1,4 @@
-"""The rows of a run that the page shows, of which only what was added is read again."""
+"""Incrementally read metrics and fitness of a run on the page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from neuroevo.runs.members import fitness_of
 
 
 class Rows:
-    """The rows that were there at the last refresh().
+    """Rows of a run's metrics at the last refresh().
 
     Args:
-        folder: The run's.
+        folder: The run's folder.
 
     Attributes:
-        rows: Without the fitness of every member.
-        fitness: Of every member of each generation, float64 [N].
-        problem: Why there are not more: the database is damaged or cannot be read; "" where neither is so.
+        rows: The rows, without the members' fitness.
+        fitness: Fitness of the members of each generation, float64 [N].
+        problem: Reason why the database could not be read further; "" if it could.
     """
 
     def __init__(self, folder: Path):
@@ -36,7 +36,7 @@ class Rows:
         self.fitness: list[np.ndarray] = []
 
     def refresh(self) -> None:
-        """Read what was added; everything where the run was resumed, which may have deleted generations."""
+        """Read new rows, or all rows if the run was resumed, which may have deleted generations."""
         try:
             with Database(self._file) as database:
                 session = database.row(tuple[str, int | None], "SELECT token, (SELECT max(id) FROM sessions) FROM run")

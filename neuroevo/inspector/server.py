@@ -1,7 +1,7 @@
-"""The page's web server: who may ask, and what is answered.
+"""The page's web server: access control and routes.
 
-Only this machine can connect. A page of another website that a browser on this machine shows could, too: it does not
-know the token in the address, and where it has its own name point to this machine, the Host header is that name.
+Only this machine can connect, but that includes other websites in its browser. They do not know the token in the
+address, and if their domain resolves to this machine (DNS rebinding), the Host header reveals it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from neuroevo.inspector.plotly import plotly_script
 
 PAGE = Path(__file__).parent / "page"
 PLOTLY = "plotly.min.js"
-# Nothing comes from elsewhere. Plotly compiles its shaders' bindings by Function() and sets styles of elements.
+# No external sources. Plotly needs unsafe-eval for its shaders' bindings and unsafe-inline for styles of elements.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src 'self' data: blob:; media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -40,12 +40,12 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses with 403 whoever asks by another name than this machine's, or without the token.
+    """Middleware that rejects requests with a foreign Host header or without the token with status 403.
 
     Args:
-        app: Who answers the others.
-        token: The first part of every path.
-        port: Where the server listens.
+        app: The application that handles accepted requests.
+        token: The token, the first part of every path.
+        port: The server's port.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int):
@@ -53,7 +53,7 @@ class Guard:
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -61,9 +61,9 @@ class Guard:
         given = scope["path"].split("/")[1].encode() if scope["path"].startswith("/") else b""
         refusal = ""
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            refusal = "the address is not one of this page: expected the one that neuroevo inspect printed"
+            refusal = "the address is not valid for this page, expected the address printed by neuroevo inspect"
         elif not secrets.compare_digest(given, self._token):
-            refusal = "the address lacks the token: expected the one that neuroevo inspect printed"
+            refusal = "the address lacks the token, expected the address printed by neuroevo inspect"
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -79,12 +79,12 @@ def make_app(inspection: Inspection, token: str, port: int) -> Starlette:
     """Make the application.
 
     Args:
-        inspection: What is shown.
-        token: What the path of every request begins with.
-        port: Where it is served.
+        inspection: The inspected runs.
+        token: The token, the first part of every path.
+        port: The server's port.
 
     Raises:
-        UserError: A package is not whole.
+        UserError: The package plotly is incomplete.
     """
     files = {path.name: path for path in PAGE.iterdir()} | {PLOTLY: plotly_script()}
 
@@ -96,7 +96,7 @@ def make_app(inspection: Inspection, token: str, port: int) -> Starlette:
             found = await run_in_threadpool(inspection.answer, request.path_params["name"])
         except Missing as error:
             return JSONResponse({"error": str(error)}, status_code=404)
-        except (UserError, OSError) as error:  # an answer like others, which the page shows in a plot's place
+        except (UserError, OSError) as error:  # the page shows the message in place of a plot
             return JSONResponse({"error": str(error)})
         return Response(await run_in_threadpool(text, found), media_type="application/json")
 
@@ -112,5 +112,5 @@ def make_app(inspection: Inspection, token: str, port: int) -> Starlette:
 
 def _file(path: Path | None) -> Response:
     if path is None or not path.is_file():
-        return PlainTextResponse("there is no such file\n", status_code=404)
+        return PlainTextResponse("file not found\n", status_code=404)
     return FileResponse(path)

@@ -1,4 +1,4 @@
-"""Serves the page on this machine alone, until Ctrl-C."""
+"""Serve the page on the loopback interface until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LOOPBACK = "127.0.0.1"
 
 @contextmanager
 def served(inspection: Inspection, port: int = 0) -> Iterator[str]:
-    """Serve the page from a thread during the block.
+    """Serve the page from a thread within the block.
 
     Args:
-        inspection: What is shown.
-        port: Where; 0: at any free port.
+        inspection: The inspected runs.
+        port: The port; 0 selects a free port.
 
     Yields:
         The page's address, with its token.
@@ -39,7 +39,7 @@ def served(inspection: Inspection, port: int = 0) -> Iterator[str]:
     with closing(_listening(port)) as listener:
         port = listener.getsockname()[1]
         token = secrets.token_urlsafe(24)
-        # A request that is not over when the page ends is one for something that takes seconds, or a page that polls.
+        # Requests that are pending at shutdown are slow computations or polls, which need not be completed.
         config = uvicorn.Config(
             make_app(inspection, token, port),
             log_level="error",
@@ -64,17 +64,17 @@ def serve(inspection: Inspection, port: int, browser: bool) -> None:
     """Serve the page until it is interrupted.
 
     Args:
-        inspection: What is shown.
-        port: Where; 0: at any free port.
-        browser: Whether to open it in the user's browser.
+        inspection: The inspected runs.
+        port: The port; 0 selects a free port.
+        browser: Whether to open the page in the user's browser.
 
     Raises:
         UserError: The port cannot be used.
-        KeyboardInterrupt: It was.
+        KeyboardInterrupt: The user pressed Ctrl-C.
     """
     with served(inspection, port) as address:
         count = len(inspection.runs)
-        print(f"{count} run{'' if count == 1 else 's'} at {address} (Ctrl-C ends)", flush=True)
+        print(f"{count} run{'' if count == 1 else 's'} at {address} (press Ctrl-C to stop)", flush=True)
         if browser and _has_screen():
             webbrowser.open(address)
         threading.Event().wait()
@@ -83,17 +83,17 @@ def serve(inspection: Inspection, port: int, browser: bool) -> None:
 def _listening(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a page that has just ended
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # reuse the port of a server that just stopped
         listener.bind((_LOOPBACK, port))
         listener.listen(128)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise UserError(f"port {port} is in use, expected a free one; without --port there is one") from None
+            raise UserError(f"port {port} is in use, expected a free port; without --port one is selected") from None
         raise UserError(f"port {port} cannot be used: {error.strerror}") from None
     return listener
 
 
 def _has_screen() -> bool:
-    """Return whether a browser would open a window; one that runs in a terminal would take this terminal."""
+    """Return whether a browser can open a window; a text browser would block this terminal."""
     return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""Plays members one after another in a thread of its own, and keeps what was played."""
+"""Queue that plays members sequentially in a separate thread and caches their playback."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from neuroevo.inspector.playing import Member, play
 from neuroevo.system.files import open_folder
 
 log = logging.getLogger("neuroevo")
-_KEPT = 200  # videos
-_FOLDER = "neuroevo-inspect-"  # what the names of folders of videos start with
-_NEW = 60.0  # seconds in which a folder has been locked
+_KEPT = 200  # cached videos
+_FOLDER = "neuroevo-inspect-"  # prefix of folders of videos
+_NEW = 60.0  # seconds after which a new folder is certainly locked
 Key = tuple[int, Member]
 
 
 class _Closed(Exception):
-    """The page is over while somebody plays."""
+    """The stage was closed during playback."""
 
 
 class Stage:
-    """Members at play; use it as a context manager, which ends the thread and deletes the videos."""
+    """Playback queue and cache; use it as a context manager, which stops the thread and deletes the videos."""
 
     def __init__(self, runs: Sequence[InspectedRun]):
-        """Plays nobody yet.
+        """Create the queue; the context manager starts its thread.
 
         Args:
-            runs: Whose members.
+            runs: The runs whose members can be played.
         """
         self._runs = runs
         self._done: OrderedDict[Key, dict[str, Any]] = OrderedDict()
@@ -53,7 +53,7 @@ class Stage:
         _delete_abandoned()
         self._folder = tempfile.TemporaryDirectory(prefix=_FOLDER)
         self._lock = os.open(self._folder.name, os.O_RDONLY | os.O_CLOEXEC)
-        with suppress(OSError):  # of a file system without locks, where nothing is deleted either
+        with suppress(OSError):  # file systems without locks, where _delete_abandoned() deletes nothing
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._thread.start()
         return self
@@ -67,14 +67,14 @@ class Stage:
         os.close(self._lock)
 
     def state(self, run: int, member: Member) -> dict[str, Any]:
-        """Return the state of a member's playback, which is queued first if it has not been requested.
+        """Return the state of a member's playback, which is queued if it has not been requested before.
 
         Args:
-            run: The number of its run.
-            member: Who.
+            run: Index of the run.
+            member: The member and its episode.
 
         Returns:
-            {"state": "done", ...} with what playing.play() returns, "failed" with the error, or "playing" or "waiting"
+            {"state": "done", ...} with the result of playing.play(), "failed" with the error, or "playing" or "waiting"
             with the steps so far.
         """
         key = run, member
@@ -90,7 +90,7 @@ class Stage:
             return {"state": "waiting", "steps": 0}
 
     def play(self, run: int, member: Member) -> dict[str, Any]:
-        """Plays a member and returns when it is over, as state() has it."""
+        """Play a member and return its final state(), blocking until playback is done or has failed."""
         while True:
             now = self.state(run, member)
             if now["state"] in ("done", "failed"):
@@ -139,14 +139,14 @@ class Stage:
             return {"state": "failed", "error": str(error)}
         except _Closed:
             raise
-        except Exception as error:  # whatever an environment of the user's own raises must not end the page
-            log.exception("member %d of generation %d did not play", member.index, member.generation)
+        except Exception as error:  # exceptions of custom environments must not stop the page
+            log.exception("playback of member %d of generation %d failed", member.index, member.generation)
             return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         return {"state": "done", **plain(played), **({"file": name} if played["video"] else {})}
 
 
 def _delete_abandoned() -> None:
-    """Delete this user's folders of videos that no process has locked, as one that was killed has left them."""
+    """Delete this user's folders of videos that no process has locked, which killed processes left behind."""
     for path in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         with suppress(OSError):
             found = path.lstat()

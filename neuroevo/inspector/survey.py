@@ -1,4 +1,4 @@
-"""What all generations of a run have together: who comes from whom, and where populations were on average."""
+"""Incrementally read data of all generations of a run: parents, fitness, points, and means of populations."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from neuroevo.inspector.projection import Projection
 
 @dataclass
 class Survey:
-    """Grows with the run.
+    """Data of a run's generations up to the last refresh().
 
     Attributes:
-        run: Whose generations.
-        projection: Where its members are.
-        parents: Of each generation, int32 [N, 2], (-1, -1) without a parent; None of one that is not kept.
-        fitness: Of each generation, float64 [N]; None likewise.
-        points: Of each generation, as the projection has them, [N, 2]; None likewise.
-        mean: Where each population was on average, [x, y]; NaN where that is not known.
-        best: Where the fittest of each was, likewise.
+        run: The run.
+        projection: The projection of its members to points.
+        parents: Generation and index of each member's parent per generation, int32 [N, 2], (-1, -1) without a parent;
+            None if the generation is not stored.
+        fitness: Fitness of the members per generation, float64 [N]; None if not stored.
+        points: Projected points of the members per generation, [N, 2]; None if not stored.
+        mean: Mean point of each generation, [x, y]; NaN if unknown.
+        best: Point of the fittest member of each generation, [x, y]; NaN if unknown.
     """
 
     run: InspectedRun
@@ -35,7 +36,7 @@ class Survey:
     best: list[np.ndarray] = field(default_factory=list)
 
     def refresh(self) -> None:
-        """Read the generations that were added; all of them if the run went back to an earlier state.
+        """Read new generations, or all generations if the run was resumed from an earlier state.
 
         Raises:
             UserError: The database is damaged.
@@ -61,10 +62,10 @@ class Survey:
             self.best.append(points[int(members.fitness.argmax())].astype(np.float64))
 
     def front(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the members that no earlier one exceeded in fitness at no higher cost, where the x axis is the cost.
+        """Return the members that joined the Pareto front of fitness and cost (the x axis) in their generation.
 
         Returns:
-            Their generations, int32 [F] ascending, and their points, [F, 2].
+            Generations of the members, int32 [F] ascending, and their points, [F, 2].
         """
         generations, points = [], []
         best = np.zeros((0, 2))
@@ -80,9 +81,9 @@ class Survey:
         return np.array(generations, np.int32), np.concatenate([np.zeros((0, 2)), *points])
 
     def member(self, generation: int, index: int) -> tuple[float, np.ndarray]:
-        """Return the fitness and the point [2] of a member. UserError: it is not kept."""
+        """Return the fitness and the point [2] of a member. UserError: it is not stored."""
         fitness, points = self.fitness[generation : generation + 1], self.points[generation : generation + 1]
         for values, places in zip(fitness, points, strict=True):
             if values is not None and places is not None and index < len(values):
                 return float(values[index]), places[index]
-        raise UserError(f"member {index} of generation {generation} is not kept in {self.run.path}")
+        raise UserError(f"member {index} of generation {generation} is not stored in {self.run.path}")

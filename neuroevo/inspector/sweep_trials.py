@@ -1,4 +1,4 @@
-"""A sweep's trials for the page: their values, what they achieved, and where they are."""
+"""Trials of a sweep for the page: their settings, results and runs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from neuroevo.runs.paths import is_run, runs_in
 from neuroevo.sweeps.study import DATABASE, Study
 from neuroevo.sweeps.sweep import Trial
 
-_METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
+_METRICS = ("validation_mean", "fitness_mean")  # default objectives of sweeps, by preference
 
 
 class SweepTrials:
-    """The trials of a sweep, which may be going on.
+    """Trials of a sweep, which may be running.
 
     Args:
         path: The sweep's folder.
-        trust: Whether to read a sweep that was not begun on this machine.
+        trust: Whether to read a sweep that was not started on this machine.
 
     Attributes:
         path: The sweep's folder.
 
     Raises:
-        NotTrustedError: It was not begun here.
-        UserError: Its trials cannot be read.
+        NotTrustedError: The sweep was not started on this machine.
+        UserError: The trials cannot be read.
     """
 
     def __init__(self, path: Path, trust: bool = False):
@@ -36,19 +36,19 @@ class SweepTrials:
 
     @staticmethod
     def is_sweep(path: Path) -> bool:
-        """Return whether a folder is a sweep's."""
+        """Return whether a folder contains a sweep."""
         return (path / DATABASE).is_file()
 
     def trials(self) -> dict[Path, Trial]:
-        """Return the trials that have a run, by its folder."""
+        """Return the trials that have a run, by the folder of the run."""
         trials = {self.path / trial.folder: trial for trial in self._study.trials()}
         return {folder: trial for folder, trial in trials.items() if is_run(folder)}
 
     def payload(self, runs: Sequence[InspectedRun]) -> dict[str, Any]:
-        """Return the sweep's trials, with the values of the keys that differ, as the page draws them.
+        """Return the sweep's trials for the page, with the values of the keys that differ between trials.
 
         Args:
-            runs: All that the page shows; the number of a trial's run is its place among them.
+            runs: All runs of the page; the number of a trial's run is its index in this sequence.
         """
         numbers = {run.path: number for number, run in enumerate(runs)}
         trials = {numbers[path]: trial for path, trial in self.trials().items() if path in numbers}
@@ -73,17 +73,17 @@ class SweepTrials:
 
 
 def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | None]:
-    """Return the runs that a path stands for: itself, a sweep's trials, or the runs right below it.
+    """Resolve a path to runs: the run itself, a sweep's trials, or the runs below the folder.
 
     Args:
         path: A folder.
-        trust: As InspectedRun takes it.
+        trust: As for InspectedRun.
 
     Returns:
-        The runs, at least one, and the sweep if it is one.
+        The runs, at least one, and the sweep if the folder contains one.
 
     Raises:
-        UserError: There is no run.
+        UserError: The folder contains no run.
     """
     if SweepTrials.is_sweep(path):
         sweep = SweepTrials(path, trust)

@@ -1,4 +1,4 @@
-"""Choice of a portable build's code for this processor, of all that custom_ops/cmake/Levels.cmake compiles."""
+"""Choice of the instruction set level of a portable build, among those of custom_ops/cmake/Levels.cmake."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean
 
 VARIABLE = "NEUROEVO_CPU"
-PORTABLE = "portable"  # what such a build calls its architecture
+PORTABLE = "portable"  # architecture name of a portable build
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
 class Level:
-    """A set of instructions.
+    """Instruction set level.
 
     Attributes:
-        base: The level that it adds to; None for the first.
-        flags: Linux's names of the instructions that it adds.
+        base: Level that this level extends; None for the first.
+        flags: Linux's names of the added instruction sets.
     """
 
     base: str | None
@@ -32,7 +32,7 @@ def _level(base: str | None, flags: str = "") -> Level:
     return Level(base, frozenset(flags.split()))
 
 
-LEVELS: Mapping[str, Level] = {  # the better, the later
+LEVELS: Mapping[str, Level] = {  # in ascending order
     "x86-64": _level(None),
     "x86-64-v3": _level(
         "x86-64",
@@ -42,11 +42,11 @@ LEVELS: Mapping[str, Level] = {  # the better, the later
     "x86-64-v4": _level("x86-64-v3", "avx512bw avx512cd avx512dq avx512f avx512vl"),
     "x86-64-v4-vnni": _level("x86-64-v4", "avx512_vnni"),
 }
-"""Those that x86-64's own specification names, and two with the dot products that integer networks are made of."""
+"""Levels of the x86-64 specification, and two with the dot product instructions that integer networks use."""
 
 
 def processor_flags() -> frozenset[str]:
-    """Return the processor flags that Linux reports as usable by programs; empty where it reports none."""
+    """Return the processor flags that Linux reports as usable by programs; empty if it reports no flags."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def processor_flags() -> frozenset[str]:
 
 
 def chain(level: str) -> list[str]:
-    """Return a level and all levels that it adds to, the best first.
+    """Return a level and all levels that it extends, the highest first.
 
     Args:
         level: One of LEVELS.
@@ -65,7 +65,7 @@ def chain(level: str) -> list[str]:
 
 
 def lacking(level: str, flags: Set[str]) -> list[str]:
-    """Return the flags that a processor lacks to run a level's code, sorted; empty where it runs it.
+    """Return the flags that a processor lacks to run a level's code, sorted; empty if it can run the code.
 
     Args:
         level: One of LEVELS.
@@ -75,7 +75,7 @@ def lacking(level: str, flags: Set[str]) -> list[str]:
 
 
 def runnable(flags: Set[str]) -> list[str]:
-    """Return the levels whose code a processor runs, the best last.
+    """Return the levels whose code a processor can run, the highest last.
 
     Args:
         flags: The processor's flags, as processor_flags() returns them.
@@ -84,23 +84,23 @@ def runnable(flags: Set[str]) -> list[str]:
 
 
 def choose(arch: str) -> str:
-    """Return the level whose code is used: the processor's best, or the one that the variable NEUROEVO_CPU names.
+    """Return the level whose code to use: the processor's highest, or the value of the variable NEUROEVO_CPU.
 
     Args:
-        arch: What the native libraries were built for.
+        arch: Architecture that the native libraries were built for.
 
     Returns:
-        One of LEVELS if `arch` is "portable", which contains all of them; otherwise `arch`, the only one.
+        A key of LEVELS if `arch` is "portable", a build that contains all of them; otherwise `arch`.
 
     Raises:
-        UserError: The variable names an unknown or unavailable level, or one that this processor cannot run.
+        UserError: The variable names an unknown or unavailable level, or a level that this processor cannot run.
     """
     wanted = os.environ.get(VARIABLE, "")
     if arch != PORTABLE:
         if wanted not in ("", arch):
             raise UserError(
-                f"{VARIABLE} is '{wanted}', but the native libraries were built for '{arch}' alone; expected {arch} or "
-                f"none, or a build for all (make build ARCH={PORTABLE})"
+                f"{VARIABLE} is '{wanted}', but the native libraries were built for '{arch}' only; expected {arch} or "
+                f"an unset variable, or a portable build (make build ARCH={PORTABLE})"
             )
         return arch
     flags = processor_flags()

@@ -17,7 +17,7 @@ class EnvPool:
     """Pool of S environments of one family.
 
     Slots are int64 [K], distinct; arrays are converted to the dtypes given here. Invalid arguments raise NativeError: a
-    slot out of range, one that was never reset, an action that does not exist. An environment that breaks raises
+    slot out of range, a slot that was never reset, an action that does not exist. An environment that fails raises
     EnvironmentFailure.
 
     Attributes:
@@ -25,24 +25,24 @@ class EnvPool:
         observation_dtype: Dtype of one observation.
         action_dtype: int32 for one action in [0, num_actions), float32 for a vector of num_actions.
         num_actions: A.
-        action_names: Names of the actions, or of a vector's numbers, as the emulator or the model has them: A
-            names, or no names.
-        action_low: Nominal lower bounds of the numbers of a vector, float32 [A]; [0] for one action.
+        action_names: Names of the actions, or of a vector's numbers, from the emulator or the model: A names, or no
+            names.
+        action_low: Nominal lower bounds of the numbers of a vector, float32 [A]; shape [0] for discrete actions.
         action_high: Nominal upper bounds, likewise.
         frame_skip: Emulator frames per step.
         behavior_shape: Shape of one behavior; () if there is none.
         behavior_dtype: Dtype of one behavior.
-        behavior_size: B, numbers recorded of an episode's behavior; 0 if none are.
+        behavior_size: B, numbers recorded of an episode's behavior; 0 if no behavior is recorded.
         render_shape: (height, width, 3); () if it cannot be rendered.
         state_size: Numbers of a state; 0 if there is none.
-        retries: Whether an episode may be played again, as EnvSpec.retries has it.
+        retries: Whether episodes may be retried; see EnvSpec.retries.
     """
 
     def __init__(self, env: env_spec.EnvSpec, slots: int):
-        """Make the environments.
+        """Create the environments.
 
         Args:
-            env: Recipe of the environment.
+            env: Specification of the environment.
             slots: S.
 
         Raises:
@@ -93,8 +93,8 @@ class EnvPool:
         Args:
             slots: [K].
             seeds: [K], seeds of everything that is random in the episodes.
-            max_frames: [K], cut-off in emulator frames; 0: the family's own limit.
-            normalizers: [K], numbers given to set_normalizer(), or -1 for none; None: all -1.
+            max_frames: [K], cut-off in emulator frames; 0 for the family's limit.
+            normalizers: [K], numbers given to set_normalizer(), or -1 for no normalizer; None: all -1.
 
         Raises:
             ValueError: An array has another shape.
@@ -107,7 +107,7 @@ class EnvPool:
         call("env_reset", self._handle, *sized(slots), seeds, max_frames, normalizers)
 
     def actions(self, outputs: np.ndarray) -> np.ndarray:
-        """Convert networks' outputs to actions for step(), as custom_ops/envs/actions.h documents it.
+        """Convert networks' outputs to actions for step(), as documented in custom_ops/envs/actions.h.
 
         Args:
             outputs: float32 [K, W].
@@ -172,11 +172,11 @@ class EnvPool:
         return self._copy_out("env_observe_normalized", slots, self.observation_shape, np.float32)
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Register a normalizer. The values of a number never change. Only for observations of floats.
+        """Register a normalizer, for observations of floats only. A number's values must never change.
 
         Args:
             number: 0 or more.
-            mean: [n], of the n values of an observation.
+            mean: [n], for the n values of an observation.
             std: [n].
 
         Raises:
@@ -200,8 +200,8 @@ class EnvPool:
         """Record the behavior of every episode for the results of a rollout; call it before the first reset().
 
         Args:
-            every: 0 for the behavior when the episode ends; else for those after steps every, 2 * every, ...
-            samples: Number of those; after the end, the last behavior is repeated.
+            every: 0 for the behavior at the end of the episode; otherwise those after steps every, 2 * every, ...
+            samples: Number of behaviors with `every`; after the end, the last behavior is repeated.
 
         Raises:
             NativeError: The environment has no behavior, the samples are too many, or a slot was reset already.
@@ -212,7 +212,7 @@ class EnvPool:
     def behavior(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the current behaviors of the environments, for novelty search.
 
-        They are the RAM of Atari, x and y of the torso of MuJoCo, and x and y of the robot in the maze.
+        These are the RAM in Atari, x and y of the torso in MuJoCo, and x and y of the robot in the maze.
 
         Args:
             slots: [K], each reset at least once.
@@ -234,7 +234,7 @@ class EnvPool:
         return self._copy_out("env_render", slots, self.render_shape, np.uint8)
 
     def state(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Return the states from which episodes continue. Of MuJoCo, the joints' positions, then velocities.
+        """Return the states of the simulations: in MuJoCo, the joints' positions, then velocities.
 
         Args:
             slots: [K], each reset at least once.
@@ -245,13 +245,13 @@ class EnvPool:
         return self._copy_out("env_state", slots, (self.state_size,), np.float64)
 
     def failure(self, slot: int) -> str:
-        """Return why the slot's episode was broken off: an action was not finite or its simulation failed.
+        """Return why the slot's episode was aborted: an action was not finite or its simulation failed.
 
         Args:
             slot: In [0, S).
 
         Returns:
-            The reason; "" if it was not broken off.
+            The reason; "" if the episode was not aborted.
         """
         text = ctypes.c_char_p()
         call("env_failure", self._handle, slot, ref(text))

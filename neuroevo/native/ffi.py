@@ -1,7 +1,7 @@
-"""The native core's C interface (custom_ops/c_api/*.h) for ctypes: kinds of errors, structures, functions.
+"""The native core's C interface (custom_ops/c_api/*.h) for ctypes: error kinds, structures and functions.
 
-It takes pointers and trusts their lengths, so callers check the shape of every array with the functions here. The C
-functions are called through neuroevo/native/library.py, which binds each once with the table below.
+The C functions do not check array lengths, so callers check the shape of every array with the functions here. They are
+called through neuroevo/native/library.py, which binds each function once with the tables below.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class ErrorKind(IntEnum):
 
 
 def error_of(kind: ErrorKind, words: str) -> NativeError:
-    """Make the exception of an error of the core.
+    """Create the exception for an error of the core.
 
     Args:
-        kind: What went wrong.
+        kind: Kind of the error.
         words: The core's message.
 
     Returns:
-        EnvironmentFailure where an environment failed, NativeArgumentError where an argument is invalid or names
+        EnvironmentFailure if an environment failed, NativeArgumentError if an argument is invalid or refers to
         something that does not exist, otherwise NativeError.
     """
     return _ERRORS.get(kind, NativeError)(words)
@@ -118,10 +118,9 @@ class Results(ctypes.Structure):
 
 
 def address(value: object) -> object:
-    """Return what is passed for an argument that points to something.
+    """Convert an argument for ctypes: an array to its address, other values unchanged.
 
-    Called before the function, not by ctypes as from_param(): ctypes makes an ArgumentError of whatever is raised
-    there, a Ctrl-C too.
+    This is not a from_param() method because ctypes converts any exception in it to an ArgumentError, even Ctrl-C.
 
     Args:
         value: A contiguous array, which must live until the function returns; or a value that ctypes can pass.
@@ -132,13 +131,13 @@ def address(value: object) -> object:
     if not isinstance(value, np.ndarray):
         return value
     if not value.flags.c_contiguous:
-        raise ValueError(f"an array of shape {list(value.shape)} is not contiguous, expected one that is")
+        raise ValueError(f"an array of shape {list(value.shape)} is not contiguous, expected a contiguous array")
     return value.ctypes.data
 
 
-Pointer = c_void_p  # to an array, or to what ctypes has; None for null
+Pointer = c_void_p  # to an array or a ctypes object; None for null
 _SLOTS = c_void_p, Pointer, c_int64  # a handle, slots or rows [K], and K
-# Functions by name, without the "neuroevo_" that all begin with: what they return, and then what they take.
+# Functions by name without the prefix "neuroevo_": return type, followed by argument types.
 CORE: Mapping[str, tuple] = {
     "last_error": (c_char_p,),
     "set_threads": (c_int, c_int32),
@@ -206,11 +205,11 @@ GYMNASIUM: Mapping[str, tuple] = {"gymnasium_end_stuck": (None, c_double)}
 
 
 def bind(library: ctypes.CDLL, functions: Mapping[str, tuple]) -> ctypes.CDLL:
-    """Declare to ctypes what a library's functions take and return, once for all callers.
+    """Declare the argument and return types of a library's functions to ctypes, once for all callers.
 
     Args:
         library: The library.
-        functions: Its part of the interface: CORE, CUDA or GYMNASIUM.
+        functions: The library's functions: CORE, CUDA or GYMNASIUM.
 
     Returns:
         The library.
@@ -225,14 +224,14 @@ def indices(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
     """Return slots or rows as an array.
 
     Args:
-        name: What to call them in an error.
+        name: Name of the argument for errors.
         values: [K].
 
     Returns:
         int64 [K], contiguous.
 
     Raises:
-        ValueError: They have another rank.
+        ValueError: The values have another rank.
     """
     indices = np.asarray(values, np.int64)
     if indices.ndim != 1:
@@ -241,19 +240,19 @@ def indices(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def shaped(name: str, values: Sequence | np.ndarray, dtype: np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the values as an array.
+    """Return values as an array of a given dtype and shape.
 
     Args:
-        name: What to call them in an error.
-        values: Of this shape.
-        dtype: What they are converted to.
-        shape: What is expected.
+        name: Name of the argument for errors.
+        values: The values.
+        dtype: Dtype to convert to.
+        shape: Expected shape.
 
     Returns:
         A contiguous array.
 
     Raises:
-        ValueError: They have another shape.
+        ValueError: The values have another shape.
     """
     array = np.asarray(values, dtype)
     if array.shape != shape:
@@ -262,7 +261,7 @@ def shaped(name: str, values: Sequence | np.ndarray, dtype: np.dtype | type, sha
 
 
 def sized(rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return an array and its length, two arguments that go together.
+    """Return an array and its length, as two arguments of a C function.
 
     Args:
         rows: [K, ...].

@@ -1,7 +1,7 @@
-"""The only loader of the native libraries, and the one way to call them.
+"""Loading of the native libraries, and calls to their functions; all other modules use this one.
 
-They are in neuroevo/_lib, where `make build` puts them, or in the folder that the variable NEUROEVO_LIB_DIR names,
-such as that of a build with sanitizers.
+The libraries are in neuroevo/_lib, where `make build` puts them, or in the folder set by the variable NEUROEVO_LIB_DIR,
+such as a build with sanitizers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from neuroevo.native import cpu, ffi
 from neuroevo.native.ffi import ErrorKind, error_of
 
 LIBRARY_FOLDER = Path(os.environ.get("NEUROEVO_LIB_DIR") or Path(__file__).parents[1] / "_lib")
-DEVICES = ("auto", "cpu", "gpu")  # what users choose from
-BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
+DEVICES = ("auto", "cpu", "gpu")  # values of users' settings
+BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # population backends by device
 _GYMNASIUM_LIBRARY = "libneuroevo_gymnasium.so"
 _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
@@ -35,7 +35,7 @@ class Gpu:
     """The GPU of this machine.
 
     Attributes:
-        why_not: Why it cannot be used; "" where it can.
+        why_not: Why the GPU is unusable; "" if it is usable.
         name: Model and compute capability.
         cuda: CUDA versions of the GPU backend and of the driver; "" without the backend.
     """
@@ -51,13 +51,13 @@ class Gpu:
 
 
 def library_path(name: str) -> Path:
-    """Return the file of a native library: of a portable build, in the folder of the best level that has it.
+    """Return the file of a native library; in a portable build, that of the highest usable level.
 
     Args:
-        name: The file's name.
+        name: File name of the library.
 
     Raises:
-        FileNotFoundError: It is not built.
+        FileNotFoundError: The library is not built.
         UserError: The value of NEUROEVO_CPU is not supported.
     """
     path = _find(name)
@@ -81,7 +81,7 @@ def _not_built(name: str) -> FileNotFoundError:
 
 @functools.cache
 def cpu_level() -> str:
-    """Return what the native code in use was compiled for: in a portable build a level of native.cpu, chosen once.
+    """Return the architecture of the native code in use; for a portable build, a level of native.cpu, chosen once.
 
     Raises:
         UserError: The value of NEUROEVO_CPU is not supported.
@@ -93,7 +93,7 @@ def cpu_level() -> str:
 def core() -> ctypes.CDLL:
     """Load the core with its C interface (custom_ops/c_api/neuroevo.h), and every environment family that was built.
 
-    Warns of a family that cannot be loaded, such as MuJoCo's after a change of the mujoco package; the others work.
+    Warns of each family that cannot be loaded, such as MuJoCo's after an update of the mujoco package.
 
     Raises:
         FileNotFoundError: The core is not built.
@@ -115,11 +115,11 @@ def require_family(family: str) -> None:
     """Check that the library of a family is loaded.
 
     Args:
-        family: The family's name in the native code; the native code reports one that was not built.
+        family: Name of the family in the native code, which itself reports a family that was not built.
 
     Raises:
-        FileNotFoundError: The library was built and is gone.
-        NativeError: It cannot be loaded.
+        FileNotFoundError: The library was built but is missing now.
+        NativeError: The library cannot be loaded.
     """
     core()
     if family not in str(build_info().get("families", "")).split():
@@ -135,11 +135,11 @@ def _load(path: Path) -> ctypes.CDLL:
     """Load a library.
 
     Raises:
-        OSError: It cannot be loaded, or it is truncated, so that loading it would end the process.
+        OSError: The library cannot be loaded, or is truncated, so that loading it would crash the process.
     """
     with path.open("rb") as file:
         header = file.read(64)
-    if header.startswith(b"\x7fELF\2") and len(header) == 64:  # the table of sections is its end
+    if header.startswith(b"\x7fELF\2") and len(header) == 64:  # the file ends with its section header table
         (begin,), (size, count) = struct.unpack_from("<Q", header, 40), struct.unpack_from("<HH", header, 58)
         if (end := begin + size * count) > path.stat().st_size:
             raise OSError(f"{path} has {path.stat().st_size:,} bytes, expected {end:,}")
@@ -147,7 +147,7 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def _load_mujoco() -> None:
-    """Load the C library of the mujoco package, wherever it is, so that the native library finds it loaded.
+    """Load the C library of the mujoco package, so that the native library uses it.
 
     Raises:
         OSError: The library exists, but cannot be loaded.
@@ -164,16 +164,16 @@ def call(
     library: ctypes.CDLL | None = None,
     raises: Callable[[ErrorKind, str], Exception] = error_of,
 ) -> None:
-    """Call a function that returns a code.
+    """Call a C function that returns an error code.
 
     Args:
-        function: Its name without "neuroevo_".
-        arguments: What neuroevo/native/ffi.py says that it takes. Arrays live until it returns.
-        library: The function's library; None: the core.
-        raises: Makes the exception to raise from the kind of error and the core's message.
+        function: Name of the function without "neuroevo_".
+        arguments: Arguments as declared in neuroevo/native/ffi.py. Arrays must live until the function returns.
+        library: The function's library; None for the core.
+        raises: Function that creates the exception from the error kind and the core's message.
 
     Raises:
-        NativeError: The function failed; or another exception, if `raises` makes one.
+        NativeError: The function failed; or another exception created by `raises`.
     """
     code = getattr(library or core(), f"neuroevo_{function}")(*map(ffi.address, arguments))
     if code != 0:
@@ -182,15 +182,15 @@ def call(
 
 @functools.cache
 def cuda() -> ctypes.CDLL | None:
-    """Load the GPU backend with its C interface (custom_ops/c_api/cuda.h); return None where it was not built.
+    """Load the GPU backend with its C interface (custom_ops/c_api/cuda.h); return None if it was not built.
 
-    Loading it registers the population backend "cuda", whether or not there is a GPU.
+    Loading it registers the population backend "cuda", even without a GPU.
 
     Raises:
-        OSError: It is built, but cannot be loaded.
+        OSError: The library is built, but cannot be loaded.
     """
     core()
-    # A library that an earlier build left behind does not fit the others.
+    # A library left over from an earlier build is incompatible with the current ones.
     return load_cuda(LIBRARY_FOLDER / _CUDA_LIBRARY) if build_info().get("cuda") else None
 
 
@@ -201,21 +201,21 @@ def load_cuda(path: Path) -> ctypes.CDLL:
         path: The library's file.
 
     Raises:
-        OSError: It cannot be loaded.
+        OSError: The library cannot be loaded.
     """
     return ffi.bind(_load(path), ffi.CUDA)
 
 
 @functools.cache
 def gpu() -> Gpu:
-    """Return the GPU, or why none can be used."""
+    """Return the GPU, or why no GPU is usable."""
     try:
         library = cuda()
     except OSError as error:
         return Gpu(f"its library cannot be loaded: {error}")
     if library is None:
         return Gpu(
-            "the native libraries were built without nvcc; where there is one, `make build` adds the GPU backend"
+            "the native libraries were built without nvcc; install nvcc and run `make build` to add the GPU backend"
         )
     cuda_versions = library.neuroevo_cuda_versions().decode()
     why_not = library.neuroevo_cuda_why_not()
@@ -225,12 +225,12 @@ def gpu() -> Gpu:
 
 
 def free_bytes() -> int:
-    """Return the bytes of memory that this process may still use, by the machine and by its control groups."""
+    """Return the bytes of memory available to this process, as limited by the machine and its control groups."""
     return core().neuroevo_free_bytes()
 
 
 def gpu_free_bytes() -> int:
-    """Return the free bytes of the GPU's memory; 0 where no GPU can be used."""
+    """Return the free bytes of the GPU's memory; 0 if no GPU is usable."""
     library = cuda() if gpu().usable else None
     return 0 if library is None else library.neuroevo_cuda_free_bytes()
 
@@ -245,7 +245,7 @@ def choose_device(device: str) -> str:
         "cpu" or "gpu".
 
     Raises:
-        UserError: The device is unknown or cannot be used.
+        UserError: The device is unknown or unusable.
     """
     if device not in DEVICES:
         raise UserError(f"device '{device}' is unknown{did_you_mean(device, DEVICES)}, expected auto, cpu or gpu")
@@ -257,7 +257,7 @@ def choose_device(device: str) -> str:
 
 
 def set_threads(threads: int) -> None:
-    """Set the number of worker threads of the env pools and populations made from now on.
+    """Set the number of worker threads of env pools and populations created after the call.
 
     Args:
         threads: In [1, 4096].
@@ -265,13 +265,13 @@ def set_threads(threads: int) -> None:
     Raises:
         ValueError: The number is out of range.
     """
-    if threads > MAX_THREADS:  # what does not fit 32 bits would arrive as another number
-        raise ValueError(f"threads is {threads}, expected one in [1, {MAX_THREADS}]")
+    if threads > MAX_THREADS:  # ctypes would truncate it to 32 bits
+        raise ValueError(f"threads is {threads}, expected an integer in [1, {MAX_THREADS}]")
     call("set_threads", threads, raises=lambda _, words: ValueError(words))
 
 
 def get_threads() -> int:
-    """Return the worker threads that a pool made now would get; by default one per core that this process may use.
+    """Return the number of worker threads of new pools; by default one per core that this process may use.
 
     Raises:
         NativeError: That many threads cannot be started.
@@ -283,17 +283,17 @@ def get_threads() -> int:
 
 
 def busy_seconds() -> float:
-    """Return the time that the pool's threads have spent with environments and networks so far, summed over them."""
+    """Return the total time that the pool's threads have spent in environments and networks."""
     return core().neuroevo_busy_seconds()
 
 
 def end_stuck_environments(seconds: float) -> None:
-    """End the processes of Gymnasium's environments that have been at one reset or step for too long.
+    """End the processes of Gymnasium environments whose current reset or step takes too long.
 
-    Calls that wait for them get an error. This affects all pools of this process: it is for the end of a run.
+    Calls that wait for these processes fail. This affects all pools of this process; use it at the end of a run.
 
     Args:
-        seconds: How long one reset or step may take.
+        seconds: Time limit of a reset or step.
     """
     if path := _find(_GYMNASIUM_LIBRARY):
         _gymnasium(path).neuroevo_gymnasium_end_stuck(seconds)
@@ -305,10 +305,10 @@ def _gymnasium(path: Path) -> ctypes.CDLL:
 
 
 def build_info() -> dict[str, object]:
-    """Return how the native libraries were built: compiler, architecture, versions.
+    """Return build information of the native libraries: compiler, architecture, versions.
 
     Raises:
-        FileNotFoundError: They are not built.
+        FileNotFoundError: The libraries are not built.
     """
     path = LIBRARY_FOLDER / "build_info.json"
     if not path.is_file():

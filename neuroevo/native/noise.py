@@ -1,7 +1,7 @@
 """Weighted sums of noise, the gradients of evolution strategies, computed by the native core from seeds.
 
 Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) sum the noise vectors of a generation, weighted by shaped
-returns; SNES (Schaul et al. 2011, https://doi.org/10.1145/2001576.2001692) also sums what each value says of its
+returns; SNES (Schaul et al. 2011, https://doi.org/10.1145/2001576.2001692) also sums noise**2 - 1, the gradient of the
 variance. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 from neuroevo.core.errors import NativeError
 from neuroevo.native.library import call, core, cuda, get_threads
 
-# How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
-# tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
+# Work of one native call, which cannot be interrupted: the number of noise values, which take about a tenth of a second
+# (on the CPU, per thread), and the minimum number of positions, however many seeds there are.
 _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
-# Of low rank, likewise: products for each thread, and the least number of seeds, whose noise is added up together.
+# The same for noise of low rank: products per thread, and the minimum number of seeds, whose noise is summed together.
 _PRODUCTS, _LEAST_SEEDS = 1 << 29, 32
 
 
@@ -28,15 +28,15 @@ def noise_sum(
     *,
     device: str = "cpu",
 ) -> np.ndarray:
-    """Compute the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
+    """Compute the sum of weights[i] * noise(seeds[i]), with noise bit-identical to that of Population.perturb.
 
-    Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the bits
-    depend on neither the number of threads nor the instruction set nor the device. Terms of weight 0 cost nothing. The
-    sum may take tens of seconds, in pieces of about a tenth of a second; Ctrl-C takes effect after a piece.
+    Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the
+    result depends on neither the number of threads nor the instruction set nor the device. Terms of weight 0 cost
+    nothing. The sum may take tens of seconds, in pieces of about a tenth of a second; Ctrl-C acts after a piece.
 
     Args:
         seeds: Noise seeds in [0, 2**64), [N].
-        weights: Factors, [N], which are rounded to float32; that of an antithetic pair is the difference of its shaped
+        weights: Factors, [N], which are rounded to float32; for an antithetic pair, the difference of its shaped
             returns.
         dimension: Length of the noise vectors, D.
         device: "cpu", with the threads of native.library.set_threads, or "gpu".
@@ -46,7 +46,7 @@ def noise_sum(
 
     Raises:
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
-        NativeError: The GPU cannot be used.
+        NativeError: The GPU is unusable.
     """
     (total,) = _sums(*_checked_terms(seeds, weights, dimension), None, dimension, device)
     return total
@@ -60,9 +60,9 @@ def noise_sums(
     *,
     device: str = "cpu",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute noise_sum() and the sum of square_weights[i] * (noise(seeds[i])**2 - 1), making noise once for both.
+    """Compute noise_sum() and the sum of square_weights[i] * (noise(seeds[i])**2 - 1), generating the noise once.
 
-    The terms noise**2 - 1 are rounded to float32; otherwise noise_sum() describes arguments, bits and errors.
+    The terms noise**2 - 1 are rounded to float32. See noise_sum() for arguments, reproducibility and errors.
 
     Args:
         seeds: [N].
@@ -102,19 +102,19 @@ def _sums(
 def low_rank_noise_sum(
     network: str, rank: int, seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int
 ) -> np.ndarray:
-    """Compute the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
+    """Compute the sum of weights[i] * the noise of rank `rank` that Population.perturb adds for seeds[i].
 
-    Of a matrix of the network it is the sum of weights[i] / sqrt(rank) * A_i B_i^T, computed as one product of matrices
+    For a matrix of the network it is the sum of weights[i] / sqrt(rank) * A_i B_i^T, computed as one matrix product
     over all seeds, on the CPU. Products are added in float64 in the order of the list, and the sum is rounded to
-    float32 (custom_ops/population/low_rank_sum.h): the bits depend on neither the number of threads nor the instruction
-    set. Ctrl-C takes effect after some of the seeds.
+    float32 (custom_ops/population/low_rank_sum.h): the result depends on neither the number of threads nor the
+    instruction set. Ctrl-C takes effect after some of the seeds.
 
     Args:
         network: Layer list in text form.
         rank: In [1, 64].
         seeds: Noise seeds in [0, 2**64), [N].
         weights: Factors, [N], which are rounded to float32.
-        dimension: The network's, D.
+        dimension: Number of weights of the network, D.
 
     Returns:
         The sum, float32 [D].
@@ -135,7 +135,7 @@ def low_rank_noise_sum(
 
 
 def _piece(terms: int, device: str) -> int:
-    """Return the positions for one native call; they are independent of each other, so no bit depends on the split."""
+    """Return the number of positions per native call; positions are independent, so it does not affect results."""
     numbers, least = _PIECES[device]
     return max(numbers // max(terms, 1), least) * (get_threads() if device == "cpu" else 1)
 

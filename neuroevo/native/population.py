@@ -1,6 +1,6 @@
-"""The populations of the native core without TensorFlow, through its C interface: NumPy in, NumPy out.
+"""Populations of the native core through its C interface, with NumPy arrays and without TensorFlow.
 
-The shape of every array is checked here: a ValueError names the array, its shape and the expected one. The
+Methods check the shape of every array: a ValueError contains the array's name, its shape and the expected shape. The
 core checks the values and raises NativeError.
 """
 
@@ -58,24 +58,24 @@ class Population:
         float_rows: int | None = None,
         kind: Kind = GAUSSIAN,
     ):
-        """Make the rows, which hold nothing yet.
+        """Create empty rows.
 
         Args:
             networks: Layer lists in text form.
             rows: R.
             backend: "cpu", "reference", or "cuda" for a GPU.
-            dtype: What networks are evaluated in, "float32" or "int8".
-            float_rows: With int8, rows from this one on keep no float32 weights: they cannot be read, and perturb
-                starts from them only in place and only after init or assign. None: all keep them.
-            kind: Of the mutations. With float32 and noise of low rank, rows from float_rows on are members: they refer
-                to one of the other rows, their center, and only perturb fills them.
+            dtype: Dtype in which networks are evaluated, "float32" or "int8".
+            float_rows: With int8, rows from this row on keep no float32 weights: they cannot be read, and perturb
+                starts from them only in place and only after init or assign. None: all rows keep them.
+            kind: Kind of the mutations. With float32 and noise of low rank, rows from float_rows on are members: they
+                refer to one of the other rows, their center, and only perturb fills them.
 
         Raises:
             NativeError: A network, the backend or a size is invalid.
         """
         self._handle, self._free = ctypes.c_void_p(), core().neuroevo_population_free
         if backend == BACKENDS["gpu"]:
-            cuda()  # without it there is no such backend
+            cuda()  # registers the backend
         texts = strings(networks)
         floats = -1 if float_rows is None else float_rows
         made = ref(self._handle)
@@ -109,14 +109,14 @@ class Population:
         return dimension.value
 
     def replace(self, index: int, network: str) -> None:
-        """Make the network of an index another one, whose rows then hold nothing.
+        """Replace the network with an index; rows of the old network become empty.
 
-        Meanwhile no row of the network may be in use.
+        No row of the network may be in use during the call.
 
         Args:
-            index: Of the network.
-            network: A layer list in text form, with no more weights and no larger a state than the largest network that
-                the population was created with.
+            index: Index of the network.
+            network: Layer list in text form. Its weights and state may be at most as large as those of the largest
+                network that the population was created with.
 
         Raises:
             NativeError: The network is invalid or too large.
@@ -125,7 +125,7 @@ class Population:
         self.dimensions[index] = self._dimension(index)
 
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Put initial weights into rows.
+        """Fill rows with initial weights.
 
         Args:
             rows: [K].
@@ -138,7 +138,7 @@ class Population:
         call("population_init", self._handle, *sized(rows), networks, seeds)
 
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Put given weights into rows.
+        """Fill rows with given weights.
 
         Args:
             rows: [K].
@@ -154,8 +154,8 @@ class Population:
         """Return the weights of rows.
 
         Args:
-            rows: [K]. A member's weights are its center's and the products of its factors, rounded; forward computes
-                without making them, so that its last bits differ from what they would give.
+            rows: [K]. A member's weights are its center's plus the products of its factors, rounded. As forward() does
+                not materialize them, its outputs differ in the last bits from those of the returned weights.
 
         Returns:
             float32 [K, max D].
@@ -172,11 +172,11 @@ class Population:
 
         Args:
             dst: Rows [K]; if they are members, with noise of their rank.
-            src: Rows [K]; of members the centers, which must stay as they are as long as the members are used.
+            src: Rows [K]; for members, their centers, which must not change while the members are used.
             seeds: [K].
             scales: [K].
             spreads: Rows [K] of float32 weights that multiply the scale, weight by weight, each product rounded to
-                float32; no entry writes them, and members have none. -1 stands for ones; None: all are -1.
+                float32; they must not be in dst, and members have no spreads. -1 stands for ones; None: all are -1.
         """
         dst = indices("dst", dst)
         src = shaped("src", src, np.int64, dst.shape)
@@ -193,7 +193,7 @@ class Population:
             observations: [B, *observation_shape].
 
         Raises:
-            ValueError: They have another shape, or are not of observation_dtype.
+            ValueError: The observations have another shape or dtype.
         """
         observations = np.ascontiguousarray(observations)
         if observations.dtype != self.observation_dtype or observations.shape[1:] != self.observation_shape:
@@ -204,7 +204,7 @@ class Population:
         call("population_set_reference", self._handle, *sized(observations))
 
     def prepare(self, rows: Ints) -> None:
-        """Compute the statistics of rows' vbn layers; call it each time after a row was filled, before it is played.
+        """Compute the statistics of rows' vbn layers; call this each time a row was filled, before evaluating it.
 
         Args:
             rows: [K].
@@ -241,16 +241,15 @@ class Population:
             rows: [K].
             observations: [K, *observation_shape].
             outputs: Number of a network's outputs.
-            states: Of recurrent networks, [K]: numbers in [0, R), distinct and cleared, of the states that they read
-                and update. Of others, the numbers of slots that continue their episodes, of which only what has changed
-                in their observations is computed, with the same results; or None.
+            states: For recurrent networks, [K]: numbers in [0, R), distinct and cleared, of the states to read and
+                update. For other networks, None or the numbers of slots that continue their episodes: only the changed
+                parts of their observations are then evaluated, with identical results.
 
         Returns:
             float32 [K, outputs].
 
         Raises:
-            ValueError: A shape is wrong, or observations are not of observation_dtype: they would be read as something
-                else.
+            ValueError: A shape is wrong, or observations do not have observation_dtype.
         """
         rows = indices("rows", rows)
         if outputs != self.outputs:

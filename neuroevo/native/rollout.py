@@ -18,29 +18,29 @@ from neuroevo.native.population import Population
 from neuroevo.native.submission import Submission, pack
 from neuroevo.networks.architectures import network_text
 
-_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
-_WAIT_SECONDS = 0.05  # how long run_episodes() waits without a look at signals
+_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, before its worker process is ended
+_WAIT_SECONDS = 0.05  # interval at which run_episodes() handles signals
 
 
 class Rollout:
-    """Lanes of slots that play what is submitted, until close(). Several threads may use it.
+    """Lanes of slots that play submitted episodes until close(). Several threads may use it.
 
-    It keeps the native environments and networks as long as it lives. In a child process of fork() it has no lanes:
-    close() returns, and the other methods raise NativeError.
+    It keeps the native environments and networks alive. In a forked child process it has no lanes: close() returns, and
+    the other methods raise NativeError.
 
     Attributes:
-        total_steps: Steps of all lanes so far, unfinished episodes included; as of the last results().
+        total_steps: Steps of all lanes so far, including unfinished episodes, as of the last results().
     """
 
     def __init__(self, pool: EnvPool, population: Population, *, lanes: int, slots: int, first_row: int = 0):
         """Start the lanes. They wait, without using a core, until episodes are submitted.
 
         Args:
-            pool: Has an environment for each slot.
-            population: Has a row for each slot from first_row on.
-            lanes: Threads that step slots.
-            slots: Of each lane.
-            first_row: Genomes may start from the rows before it.
+            pool: Env pool with an environment for each slot.
+            population: Population with a row for each slot, starting at first_row.
+            lanes: Number of lanes, which are threads that step slots.
+            slots: Number of slots per lane.
+            first_row: First row of the slots; genomes may start from the rows before it.
 
         Raises:
             NativeError: These arguments do not match each other.
@@ -63,25 +63,25 @@ class Rollout:
             priority: Episodes of a lower number are played first.
 
         Raises:
-            NativeError: The submission is invalid, or a lane has stopped; then the message is that of its error.
+            NativeError: The submission is invalid, or a lane has failed; the message is then that of its error.
         """
         call("rollout_submit", self._handle, ref(submission.for_c()), priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """Return the episodes that have ended since the last call, each to one of the threads that ask.
+        """Return the results of the episodes that have ended since the last call.
 
-        Waits until there are `count` of them or the time has passed; no signal is handled meanwhile. If several
-        threads ask, each result is given to one of them.
+        Waits for `count` results or until the time has passed; no signal is handled meanwhile. If several threads call
+        this, each result is returned to one of them.
 
         Args:
-            count: How many to wait for.
-            seconds: How long to wait, at most a minute.
+            count: Number of results to wait for.
+            seconds: Maximum time to wait, at most a minute.
 
         Returns:
             Results in the order in which the episodes ended.
 
         Raises:
-            NativeError: A lane has stopped; the message is that of its error.
+            NativeError: A lane has failed; the message is that of its error.
         """
         pointer = ctypes.POINTER(Results)()
         call("rollout_results", self._handle, count, int(1000 * seconds), ref(pointer))
@@ -103,7 +103,7 @@ class Rollout:
             core().neuroevo_results_free(pointer)
 
     def close(self) -> None:
-        """End the lanes within a step, dropping what they play. Environments that do not end a step are ended."""
+        """End the lanes within a step, dropping unfinished episodes. Stuck Gymnasium processes are ended."""
         call("rollout_close", self._handle)
         ended = ctypes.c_int()
         while True:
@@ -125,19 +125,18 @@ def run_episodes(
     behavior: Behavior | None = None,
     reference_batch: np.ndarray | None = None,
 ) -> Outcomes:
-    """Play episodes; every genome is made from its chain.
+    """Play episodes, computing every genome from its chain.
 
     Args:
-        env: Recipe of the environment.
-        networks: Functions (observation line, num_actions) -> layer list, whose outputs EnvPool.actions() can take.
-        episodes: What to play.
-        lanes: Threads that step slots.
-        slots: Of each lane.
-        backend: Of the population.
-        dtype: What networks are evaluated in.
-        behavior: What to record of each episode; None: nothing.
-        reference_batch: Observations from which vbn layers compute their statistics, as Population.set_reference()
-            takes them.
+        env: Specification of the environment.
+        networks: Functions (observation line, num_actions) -> layer list with outputs for EnvPool.actions().
+        episodes: Episodes to play.
+        lanes: Number of lanes.
+        slots: Number of slots per lane.
+        backend: Backend of the population.
+        dtype: Dtype in which networks are evaluated.
+        behavior: Behavior to record of each episode; None to record nothing.
+        reference_batch: Observations from which vbn layers compute their statistics, for Population.set_reference().
 
     Returns:
         The outcomes in the order of the episodes.

@@ -1,4 +1,4 @@
-"""Episodes as the arrays in which the native core takes them: custom_ops/rollout/submission.h, with the same names."""
+"""Episodes as arrays for the native core, with the names of custom_ops/rollout/submission.h."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
 from neuroevo.native.weights import network_index, root_seed, thetas_of
 
-# The row of the ancestor that a genome's weights start from, None for its root, and the mutations that follow.
+# Row of the ancestor from which a genome's weights are computed (None: the root), and the mutations after it.
 Source = tuple[int | None, Sequence[Mutation]]
 
 
@@ -29,9 +29,9 @@ class Submission:
         episode_ids: int64 [E], 0 or more.
         episode_genomes: int64 [E], index in [0, G).
         episode_seeds: int64 [E].
-        episode_max_frames: int64 [E], cut-off in emulator frames; 0: the environment's own limit.
-        episode_normalizers: int64 [E], numbers in the env pool, or -1 for none.
-        genome_ids: int64 [G]; equal ids mean equal weights for the life of a queue.
+        episode_max_frames: int64 [E], cut-off in emulator frames; 0 for the environment's limit.
+        episode_normalizers: int64 [E], numbers in the env pool, or -1 for no normalizer.
+        genome_ids: int64 [G]; equal ids mean equal weights during the lifetime of a queue.
         genome_networks: int32 [G].
         genome_sources: int64 [G], a row of the population to start from, or -1.
         genome_seeds: int64 [G], of the initial weights, without source and theta.
@@ -60,14 +60,14 @@ class Submission:
     thetas: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all arrays by name: inputs of the EpisodeQueueSubmit op, and what for_c() points to."""
+        """Return all arrays by name, which are the inputs of the EpisodeQueueSubmit op."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def for_c(self) -> Episodes:
         """Return the structure for neuroevo_rollout_submit, which points to these arrays.
 
         Raises:
-            ValueError: An array does not have the length that the others imply.
+            ValueError: The lengths of the arrays do not match.
         """
         counts = {"episode": len(self.episode_genomes), "genome": len(self.genome_networks)}
         places = {}
@@ -105,21 +105,21 @@ def pack(
     normalizers: Mapping[Normalizer | None, int] | None = None,
     spreads: Mapping[Genome, int] = MappingProxyType({}),
 ) -> Submission:
-    """Pack episodes into arrays. Those of equal genomes share one genome.
+    """Pack episodes into arrays. Equal genomes are stored once.
 
     Args:
-        episodes: What to play.
+        episodes: Episodes to play.
         frame_skip: Emulator frames per step.
         dimensions: D of each network.
-        first_id: The id of the first episode; the others follow it, and then, from the number of episodes on, the
-            genomes, so that no two have the same.
-        source: Where the weights of a genome come from; by default from its root, by all its mutations.
+        first_id: Id of the first episode. The ids of the other episodes follow, then those of the genomes, so that all
+            ids are distinct.
+        source: Function that returns the source of a genome's weights; by default its root and all its mutations.
         normalizers: Numbers in the env pool of the episodes' normalizers; None: the episodes have no normalizers.
-        spreads: Rows of the spreads of scaled mutations, each by the genome of its network whose root it is.
+        spreads: Rows of the spreads of scaled mutations, keyed by a genome that has the spread as its root.
 
     Raises:
-        UserError: A genome's center does not fit its network, or its weights are not materialized and it has no row to
-            start from.
+        UserError: A genome's center does not fit its network, or its weights are not materialized and no row to start
+            from is given.
     """
     numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
     places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
@@ -163,6 +163,6 @@ def _spread_row(mutation: Mutation, network: int, spreads: Mapping[Genome, int])
     row = spreads.get(Genome(mutation.kind.spread, network))
     if row is None:
         raise UserError(
-            f"a scaled mutation has no row of its spread {mutation.kind.spread}, expected one of the caller"
+            f"no row is given for the spread {mutation.kind.spread} of a scaled mutation, expected one in spreads"
         )
     return row

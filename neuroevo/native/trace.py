@@ -1,4 +1,4 @@
-"""Recordings of what the native threads did and when (custom_ops/core/trace.h), by lane, and as JSON for Perfetto."""
+"""Time traces of the native threads (custom_ops/core/trace.h), by lane, and their export as JSON for Perfetto."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Spans:
     """N spans of time that native threads recorded.
 
     Attributes:
-        name: What the thread did, object [N].
+        name: Operation of the thread, object [N].
         begin: Start, int64 [N], in nanoseconds of time.perf_counter_ns().
         end: End, int64 [N], likewise.
-        argument: int64 [N]. Of "observe", "step" and "reset": the first slot. Of "forward", "init", "perturb" and
-            "prepare": the number of rows. Of a task: its index within its job.
-        link: uint64 [N], equal for an "observe" and the "forward" that takes its observations.
+        argument: int64 [N]. For "observe", "step" and "reset", the first slot; for "forward", "init", "perturb" and
+            "prepare", the number of rows; for a task, its index within its job.
+        link: uint64 [N], equal for an "observe" and the "forward" that reads its observations.
         thread: Number of the thread, int32 [N].
         kind: CALL, TASK or DEVICE, int32 [N].
-        dropped: How many further spans did not fit in the buffers.
+        dropped: Number of further spans that did not fit in the buffers.
     """
 
     name: np.ndarray
@@ -86,23 +86,23 @@ class Spans:
         """Sum the durations of the spans, in seconds.
 
         Args:
-            name: Sum only the spans of this name; None: all of them.
+            name: Name of the spans to sum; None for all spans.
         """
         chosen = slice(None) if name is None else self.name == name
         return float((self.end[chosen] - self.begin[chosen]).sum()) * 1e-9
 
     def covered_seconds(self) -> float:
-        """Return how long at least one of the spans was in progress, in seconds."""
+        """Return the duration of the union of the spans, in seconds."""
         order = np.argsort(self.begin, kind="stable")
         begin, end = self.begin[order], self.end[order]
         before = np.concatenate([begin[:1], np.maximum.accumulate(end)[:-1]])  # when the last of the earlier spans ends
         return float(np.maximum(0, end - np.maximum(begin, before)).sum()) * 1e-9
 
     def lanes(self, slots: int) -> np.ndarray:
-        """Find the lane that each span belongs to.
+        """Return the lane of each span.
 
-        The call of an environment names a slot of the lane. A forward and its kernels belong to the lane whose
-        observations they read, which is that of the last "observe" before them that wrote to the same memory.
+        A call to an environment has a slot of the lane as its argument. A forward and its kernels belong to the lane
+        whose observations they read: that of the last preceding "observe" that wrote to the same memory.
 
         Args:
             slots: Slots per lane.
@@ -169,7 +169,7 @@ def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> d
         lanes: Number of lanes.
         slots: Slots per lane.
         begin: Start of the displayed time, in nanoseconds of time.perf_counter_ns().
-        end: Its end, likewise.
+        end: End of the displayed time, likewise.
 
     Returns:
         The JSON object.

@@ -48,42 +48,42 @@ class VectorCore:
 
     Arrays must have the dtypes and shapes given here, unchecked.
 
-    One call at a time: a concurrent call of another thread raises ValueError. free() during a call frees the
-    environments when that call ends; in a child process of fork() it does nothing, and the other methods raise
+    Calls must not be concurrent: a concurrent call from another thread raises ValueError. free() during a call frees
+    the environments when that call ends; in a forked child process it does nothing, and the other methods raise
     ValueError.
 
-    Calls raise ValueError, InvalidAction for an action out of range, EnvironmentFailure where an environment broke, and
+    Methods raise ValueError, InvalidAction for an action out of range, EnvironmentFailure if an environment failed, and
     NativeError for other errors.
 
     Attributes:
         observation_shape: Shape of one observation.
         observation_dtype: Dtype of one observation.
-        discrete: An action is one of num_actions; else a vector of num_actions.
+        discrete: Whether an action is an index in [0, num_actions); otherwise a vector of num_actions numbers.
         num_actions: A.
-        action_low: Bounds of a vector, float32 [A]; [0] where an action is one of several.
-        action_high: Likewise.
+        action_low: Lower bounds of a vector, float32 [A]; shape [0] for discrete actions.
+        action_high: Upper bounds, likewise.
         frame_skip: Emulator frames per step.
         render_shape: (height, width, 3); () if there are no screens.
         info_names: Names of the I infos.
         num_envs: N.
-        rewards: float64 [N]; this and the following after reset() and step(), until the next one.
+        rewards: float64 [N]; like the following attributes, overwritten by reset() and step().
         terminations: bool [N].
         truncations: bool [N].
         failures: bool [N].
         infos: int64 [I, N].
-        final_observations: [N, *observation_shape], with same-step autoreset, of the episodes that the step ended.
+        final_observations: [N, *observation_shape], last observations of episodes that ended, with same-step autoreset.
         final_infos: int64 [I, N], likewise.
     """
 
     def __init__(self, env: EnvSpec, num_envs: int, autoreset: str, max_steps: int, threads: int):
-        """Make the environments.
+        """Create the environments.
 
         Args:
-            env: Recipe of the environment.
+            env: Specification of the environment.
             num_envs: N.
             autoreset: NextStep, SameStep or Disabled.
-            max_steps: Cut-off of the episodes; 0: the environment's own.
-            threads: Threads of a pool of its own; 0: the process's pool.
+            max_steps: Cut-off of the episodes; 0 for the environment's limit.
+            threads: Threads of a separate pool; 0 for the process's pool.
         """
         self._handle = ctypes.c_void_p()
         require_family(env.family)
@@ -107,7 +107,7 @@ class VectorCore:
         self.rewards = np.zeros(num_envs)
         self.terminations, self.truncations, self.failures = np.zeros((3, num_envs), bool)
         self.infos, self.final_infos = np.zeros((2, len(self.info_names), num_envs), np.int64)
-        self.final_observations = self.new_observations()  # mostly never touched
+        self.final_observations = self.new_observations()  # untouched memory without same-step autoreset
         self._output = _Output()
         for name, _ in _Output._fields_[1:]:
             setattr(self._output, name, getattr(self, name).ctypes.data)
@@ -137,7 +137,7 @@ class VectorCore:
         _call("step", self._handle, actions, ref(self._output_with(observations)))
 
     def _output_with(self, observations: np.ndarray) -> _Output:
-        """Return the output of one call alone: another thread's call, which is refused, must not change it."""
+        """Return a separate output for each call, so that a rejected concurrent call cannot modify it."""
         output = _Output.from_buffer_copy(self._output)
         output.observations = observations.ctypes.data
         return output
@@ -149,13 +149,13 @@ class VectorCore:
         return screens
 
     def failure(self, index: int) -> str:
-        """Return why the last finished episode of an environment was broken off.
+        """Return why the last finished episode of an environment was aborted.
 
         Args:
             index: Index of the environment.
 
         Returns:
-            The reason; "" if it was not broken off.
+            The reason; "" if the episode was not aborted.
         """
         text = ctypes.c_char_p()
         _call("failure", self._handle, index, ref(text))
@@ -164,7 +164,7 @@ class VectorCore:
 
 _ERRORS = {
     ErrorKind.INVALID_ARGUMENT: ValueError,
-    ErrorKind.OUT_OF_RANGE: InvalidAction,  # an action is all that is given by its number here
+    ErrorKind.OUT_OF_RANGE: InvalidAction,  # actions are the only indices in these calls
     ErrorKind.NOT_FOUND: ValueError,
 }
 

@@ -1,4 +1,4 @@
-"""The weights of genomes and sums of noise, made by the native core: what algorithms that move vectors need."""
+"""Weights of genomes and sums of noise, computed by the native core for algorithms such as evolution strategies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from neuroevo.native.noise import low_rank_noise_sum, noise_sum, noise_sums
 from neuroevo.native.population import Population, padded
 from neuroevo.networks.grafting import inherited
 
-_KEPT_WEIGHTS = 1 << 26  # of genomes after a graft, 256 MB
+_KEPT_WEIGHTS = 1 << 26  # cached weights of genomes after a graft, 256 MB
 _KEPT_NETWORKS = 64
-_OBSERVATIONS = 32  # of the reference batch, evenly spaced, by which mutations are compared with their parents
+_OBSERVATIONS = 32  # observations, evenly spaced in the reference batch, on which output_change() compares networks
 
 
 class NativeWeights:
-    """Weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
+    """Weights of genomes; implements the Weights protocol of neuroevo/core/evaluator.py.
 
     Attributes:
-        networks: The texts of the configured networks.
+        networks: Texts of the configured networks.
     """
 
     def __init__(
@@ -33,18 +33,18 @@ class NativeWeights:
         device: str = "cpu",
         reference_batch: np.ndarray | None = None,
     ):
-        """Make rows for one genome at a time.
+        """Create the rows in which weights are computed.
 
         Args:
             networks: Layer lists in text form.
-            device: Where noise is added up, "cpu" or "gpu", with bit-identical sums.
-            reference_batch: Observations as the networks see them, [B, ...], for output_change().
+            device: Where noise is summed, "cpu" or "gpu", with bit-identical sums.
+            reference_batch: Observations in the networks' format, [B, ...], for output_change().
         """
-        self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
+        self._population = Population(networks, rows=2)  # weights of a genome, and spread of a mutation
         self._device, self._reference_batch = device, reference_batch
         self.networks = networks
-        self._own: OrderedDict[str, Population] = OrderedDict()  # of genomes' own networks
-        self._grafted: OrderedDict[bytes, Center] = OrderedDict()  # weights after a graft, by the genome's digest
+        self._own: OrderedDict[str, Population] = OrderedDict()  # rows for genomes' own networks
+        self._grafted: OrderedDict[bytes, Center] = OrderedDict()  # weights after a graft, by genome digest
         self._grafted_weights = 0
 
     def text(self, network: int | str) -> str:
@@ -57,16 +57,16 @@ class NativeWeights:
         return population.dimensions[index]
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """Return a genome's weights, bit-identical to those that a population plays; rounded where it holds none.
+        """Return a genome's weights, bit-identical to a population's; rounded if not materialized there.
 
         Args:
-            genome: Of one of the networks, or of its own.
+            genome: A genome with a configured network or its own.
 
         Returns:
             float32 [D].
 
         Raises:
-            UserError: The size of the genome's center is not that of its network.
+            UserError: The genome's center does not have the size of its network.
         """
         mutation = genome.mutation
         if mutation is not None and not mutation.kind.materialized:
@@ -91,13 +91,13 @@ class NativeWeights:
         return population.read([0])[0, :dimension]
 
     def without_grafts(self, genome: Genome) -> Genome:
-        """Return a genome with the same network and weights that starts where the last graft ended.
+        """Return an equivalent genome whose root is the center after the last graft.
 
         Args:
             genome: Any genome.
 
         Returns:
-            The genome itself if its line has no graft.
+            A genome with the same network and weights; the genome itself if its line has no graft.
         """
         grafts, mutations = [], []
         for each in genome.line():
@@ -109,12 +109,12 @@ class NativeWeights:
                 mutations.append(each.mutation)
         if not grafts:
             return genome
-        for each in reversed(grafts):  # from the oldest, so that each finds the one before it
+        for each in reversed(grafts):  # oldest first, so that the preceding graft is cached
             center = self._graft(each)
         return grow(Genome(center, genome.network), reversed(mutations))
 
     def _graft(self, genome: Genome) -> Center:
-        """Return the weights after a graft, whose earlier grafts are known; the most recent ones are kept."""
+        """Return the weights after a graft, whose earlier grafts are cached; cache the result."""
         known = self._grafted.get(genome.digest)
         if known is not None:
             self._grafted.move_to_end(genome.digest)
@@ -132,7 +132,7 @@ class NativeWeights:
         return center
 
     def _population_of(self, network: int | str) -> tuple[Population, int]:
-        """Return rows of a genome's network, and its index there."""
+        """Return a population with a genome's network, and the index of the network in it."""
         if isinstance(network, int):
             return self._population, network
         if network not in self._own:
@@ -157,13 +157,13 @@ class NativeWeights:
         network: int | str = 0,
         kind: Kind = GAUSSIAN,
     ) -> np.ndarray:
-        """Return the sum of factors[i] * noise(seeds[i]), as the protocol Weights documents it.
+        """Return the sum of factors[i] * noise(seeds[i]); see the protocol Weights.
 
         Args:
             seeds: [N].
             factors: [N].
             network: The network that is mutated.
-            kind: Of the noise.
+            kind: Kind of the noise.
 
         Returns:
             float32 [D].
@@ -194,13 +194,13 @@ class NativeWeights:
         return noise_sums(seeds, factors, square_factors, self.dimension(network), device=self._device)
 
     def output_change(self, parent: Genome) -> Callable[[int, float], float]:
-        """Return a function of a mutation's seed and scale, as the protocol Weights documents it.
+        """Return a function of a mutation's seed and scale; see the protocol Weights.
 
-        Networks are evaluated on the CPU in float32, with the same bits wherever they play. An lstm's state is that
-        after the observations before, as the reference batch is the play of successive steps.
+        Networks are evaluated on the CPU in float32, so that results do not depend on the device. The reference batch
+        consists of successive steps, so the state of lstm layers carries over from observation to observation.
 
         Args:
-            parent: What is mutated.
+            parent: Genome that is mutated.
 
         Returns:
             The function.
@@ -210,7 +210,7 @@ class NativeWeights:
         """
         if self._reference_batch is None:
             raise UserError(
-                "safe mutations need a reference batch of observations, which this evaluator was created without"
+                "safe mutations need a reference batch of observations, but this evaluator was created without one"
             )
         text = self.text(parent.network)
         population = Population([text], rows=2)
@@ -249,7 +249,7 @@ def vector_of(center: Center, network: int | str, dimension: int) -> np.ndarray:
     """Return the weights of a center.
 
     Args:
-        center: Where a genome starts.
+        center: Root of a genome.
         network: The genome's network, for the message.
         dimension: D of the network.
 
@@ -268,7 +268,7 @@ def vector_of(center: Center, network: int | str, dimension: int) -> np.ndarray:
 
 
 def network_index(genome: Genome) -> int:
-    """Return the index of a genome's network. UserError: the genome has a network of its own, which has no place."""
+    """Return the index of a genome's network. UserError: the genome has its own network, which has no index."""
     if isinstance(genome.network, str):
         raise UserError(f"a genome has the network '{genome.network[:200]}', expected the index of a configured one")
     return genome.network
@@ -278,8 +278,8 @@ def dense_root(genome: Genome, dimensions: Sequence[int]) -> np.ndarray:
     """Return the weights of a genome's root, which is a center.
 
     Args:
-        genome: Of a configured network.
-        dimensions: D of each of these.
+        genome: A genome with a configured network.
+        dimensions: D of each configured network.
 
     Returns:
         float32 [D].
@@ -295,7 +295,7 @@ def dense_root(genome: Genome, dimensions: Sequence[int]) -> np.ndarray:
 
 
 def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dense vectors that genomes start from, each once.
+    """Return the distinct dense vectors that genomes start from.
 
     Args:
         genomes: [G]; None stands for a genome that needs no vector.

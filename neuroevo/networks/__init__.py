@@ -1,1 +1,1 @@
-"""Networks as lists of layers: the architectures by name, the layout of their weights, and quantization."""
+"""Networks as lists of layers: named architectures, the layout of their weights, and quantization."""

@@ -1,7 +1,7 @@
-"""Networks as layer lists, in the text form that custom_ops/networks/network.h describes; network.py chooses one.
+"""Named architectures as lists of layers, in the text form of custom_ops/networks/network.h.
 
-Each function takes the line that describes the input and the number of outputs and returns the list of layers.
-Initial weights are noise * std / sqrt(fan_in), biases 0; std is 1.0, and 0.1 for the output layer.
+Each function takes the line that describes the input and the number of outputs, and returns the list of layers. Initial
+weights are noise * std / sqrt(fan_in), initial biases 0; std is 1.0, and 0.1 for the output layer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _OUTPUT_STD = 0.1
-MLP_HIDDEN, MLP_ACTIVATION = (256, 256), "tanh"  # by default
+MLP_HIDDEN, MLP_ACTIVATION = (256, 256), "tanh"  # defaults
 
 
 def model(observation: str, outputs: int) -> list[str]:
@@ -48,9 +48,9 @@ def nature_dqn(observation: str, outputs: int) -> list[str]:
 
 
 def virtual_bn(observation: str, outputs: int) -> list[str]:
-    """Model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
+    """Return `model` with virtual batch normalization, as in the 2018 code's ES: D = 1,008,450 as for `model`.
 
-    Each layer but the output is normalized before its bias is added; all layers, the output too, have std 1.0.
+    Each layer except the output is normalized before its bias is added; all layers, including the output, have std 1.0.
     """
     normalized = [
         layer
@@ -63,7 +63,7 @@ def virtual_bn(observation: str, outputs: int) -> list[str]:
 def mlp(
     observation: str, outputs: int, hidden: tuple[int, ...] = MLP_HIDDEN, activation: str = MLP_ACTIVATION
 ) -> list[str]:
-    """Dense layers with tanh or relu between them."""
+    """Return dense layers with tanh or relu between them."""
     layers = [observation]
     for units in hidden:
         layers += [f"dense {units} 1.0", "bias", activation]
@@ -71,7 +71,7 @@ def mlp(
 
 
 def linear(observation: str, outputs: int) -> list[str]:
-    """Return one dense layer without a bias whose weights start at 0, as in ARS (Mania et al. 2018)."""
+    """Return one dense layer without bias and with initial weights 0, as in ARS (Mania et al. 2018)."""
     return [observation, f"dense {outputs} 0.0"]
 
 
@@ -94,10 +94,10 @@ def network_text(layers: Callable[[str, int], list[str]], dtype: str, shape: tup
     """Return the text form of a network for an environment.
 
     Args:
-        layers: What makes the layer list of the input's line and the number of actions.
-        dtype: Of the environment's observations.
-        shape: Of one of them.
-        num_actions: Actions, or numbers of an action that is a vector.
+        layers: Function of the input's line and the number of outputs that returns the layers.
+        dtype: Dtype of the environment's observations.
+        shape: Shape of one observation.
+        num_actions: Number of discrete actions, or length of an action vector.
     """
     return to_text(layers(input_line(dtype, shape), num_actions))
 
@@ -105,7 +105,7 @@ def network_text(layers: Callable[[str, int], list[str]], dtype: str, shape: tup
 def input_line(dtype: str, shape: tuple[int, ...]) -> str:
     """Return the first line of a layer list, for observations of a dtype and shape.
 
-    Networks see those that are not uint8 as float32.
+    Observations that are not uint8 are converted to float32.
     """
     return " ".join(["input", "uint8" if dtype == "uint8" else "float32", *map(str, shape)])
 
@@ -119,5 +119,5 @@ def _dense(units: int) -> list[str]:
 
 
 def output_layers(outputs: int) -> list[str]:
-    """Return the last dense layer, without the layers that may follow where an action is a vector."""
+    """Return the last dense layer with its bias, without the tanh of continuous actions."""
     return [f"dense {outputs} {_OUTPUT_STD}", "bias"]

@@ -1,4 +1,4 @@
-"""Changes of a network's architecture: the neighbors of a network in the space that evolution searches."""
+"""Mutations of a network's architecture, which define the neighborhood in the search space of evolution."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 _KERNELS = (1, 2, 3, 4, 5, 8)
 _STRIDES = (1, 2, 4)
 ACTIVATIONS = ("relu", "tanh", "silu", "gelu")
-_MAIN = ("conv", "dense", "lstm")  # kinds of lines that begin a layer
-_MOST_INPUTS = 1 << 15  # of a unit; sums of integer networks have 33,155 products at most
+_MAIN = ("conv", "dense", "lstm")  # kinds of lines that start a layer
+_MOST_INPUTS = 1 << 15  # inputs of a unit; integer networks support sums of at most 33,155 products
 
 
 @dataclass(frozen=True)
 class ChangeLimits:
-    """Limits of the networks that changes lead to.
+    """Limits of the networks that changed() may return.
 
     Attributes:
-        weights: The most weights of a network.
-        layers: The most hidden layers with weights.
-        units: The most units of all lstm layers together; 0: there are none.
-        activations: What may follow a layer.
+        weights: Maximum number of weights.
+        layers: Maximum number of hidden layers with weights.
+        units: Maximum number of units in all lstm layers; 0 allows no lstm layers.
+        activations: Activations that may follow a layer.
     """
 
     weights: int
@@ -35,15 +35,15 @@ class ChangeLimits:
 
 
 def changed(text: str, limits: ChangeLimits, pick: Callable[[int], int]) -> str:
-    """Return a network that differs from another one by one change.
+    """Return a network that differs from the given network by one random change.
 
     The change adds, removes, widens or narrows a hidden layer, replaces its kernel, stride or activation, or makes it
-    recurrent or not. Each kind of change that is possible is as likely, and so is each change of a kind.
+    recurrent or not. All possible kinds of changes are equally likely, and so are all changes of one kind.
 
     Args:
-        text: The network. Its output layer stays.
-        limits: What the result fulfills.
-        pick: Draws a number in [0, n).
+        text: The network. Its output layer does not change.
+        limits: Limits of the result.
+        pick: Function of n that draws an integer in [0, n).
 
     Returns:
         The text of the new network; the given one if no change is possible.
@@ -60,7 +60,7 @@ def changed(text: str, limits: ChangeLimits, pick: Callable[[int], int]) -> str:
 
 @dataclass(frozen=True)
 class _Network:
-    """A network as its input, hidden layers and output layer; each hidden layer begins with its main line."""
+    """Network split into input, hidden layers and output layer. Each hidden layer starts with its main line."""
 
     first: str
     hidden: tuple[tuple[str, ...], ...]
@@ -70,11 +70,11 @@ class _Network:
         return "; ".join([self.first, *(line for layer in self.hidden for line in layer), *self.last])
 
     def having(self, place: int, *layers: tuple[str, ...], without: int = 1) -> _Network:
-        """Return the network with other layers at a place."""
+        """Return the network with `without` hidden layers from index `place` on replaced by `layers`."""
         return _Network(self.first, (*self.hidden[:place], *layers, *self.hidden[place + without :]), self.last)
 
     def is_image(self, place: int) -> bool:
-        """Return whether the hidden layer at a place reads an image."""
+        """Return whether the input of the hidden layer at index `place` is an image."""
         read = sum(map(len, self.hidden[:place]))
         return len([shape for _, shape, _ in walk(str(self))][read]) == 3
 

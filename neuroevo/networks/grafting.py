@@ -1,8 +1,8 @@
-"""Weights that a network inherits from another one, and the cost of a network.
+"""Inheritance of weights between different networks, and the cost of a network.
 
-Layers of the two networks are aligned in order, like kinds with like, so that as large a share of their weights as
-possible corresponds. A layer takes the weights that it has in common with its counterpart: of a wider layer the new
-units keep their own initial weights, of a larger convolution the border does.
+The layers of the two networks are aligned in order, each with a layer of the same kind, so that the share of
+corresponding weights is as large as possible. A layer inherits the weights that it has in common with its counterpart:
+the new units of a wider layer and the border of a larger convolution keep their initial weights.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Cost:
     """The cost of evaluating a network.
 
     Attributes:
-        weights: D.
-        multiply_adds: Products that one observation takes, zeros included.
+        weights: Number of weights, D.
+        multiply_adds: Number of products per observation, including products with zeros.
     """
 
     weights: int
@@ -34,8 +34,8 @@ class _Block:
 
     Attributes:
         kind: "conv", "dense", "lstm", "graph" or "bias".
-        parts: Offset in theta and shape of each of its arrays. The input of a dense layer keeps its own dimensions.
-        positions: How often the weights are used for one observation.
+        parts: Offset in theta and shape of each array of the layer. Inputs of dense layers are not flattened.
+        positions: Number of uses of the weights per observation.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class _Block:
     positions: int = 1
 
     def share(self, other: _Block) -> float:
-        """Return the share of the larger layer's weights that both have, in [0, 1]; 0 for unlike kinds and graphs."""
+        """Return the share of common weights, in [0, 1]; 0 for layers of different kinds and for graphs."""
         if self.kind != other.kind or self.kind == "graph" or len(self.parts[0][1]) != len(other.parts[0][1]):
             return 0.0
         pairs = list(zip(self.parts[0][1], other.parts[0][1], strict=True))
@@ -51,13 +51,13 @@ class _Block:
 
 
 def inherited(text: str, parent_text: str, parent: np.ndarray, initial: np.ndarray) -> np.ndarray:
-    """Return the weights of a network that inherits from another one.
+    """Return the weights of a network that inherits from its parent.
 
     Args:
         text: The network.
-        parent_text: The network that it inherits from.
-        parent: Weights of that network, float32 [D'].
-        initial: Initial weights of the new network, float32 [D], which all other weights keep.
+        parent_text: The parent's network.
+        parent: Weights of the parent, float32 [D'].
+        initial: Initial weights of the network, float32 [D]; weights that are not inherited keep them.
 
     Returns:
         float32 [D].
@@ -94,7 +94,7 @@ def _products(block: _Block) -> int:
 
 
 def _aligned(own: list[_Block], others: list[_Block]) -> list[tuple[_Block, _Block]]:
-    """Return pairs of layers, in order, whose shares have the largest sum."""
+    """Return the pairs of layers, in order, that maximize the sum of their shares."""
     best = np.zeros((len(own) + 1, len(others) + 1))
     for i, block in enumerate(own):
         for j, other in enumerate(others):
@@ -127,7 +127,7 @@ def _blocks(text: str) -> list[_Block]:
             units = int(words[0])
             shapes = [(*shape, 4, units), (units, 4, units), (4, units)]
         elif kind == "graph":
-            shapes = [(len(words) - 3,), (int(words[0]),)]  # of edges and of biases
+            shapes = [(len(words) - 3,), (int(words[0]),)]  # edges, biases
         elif kind == "bias":
             shapes = [(shape[-1],)]
         parts = []

@@ -11,15 +11,15 @@ import numpy as np
 def graph_layer(
     inputs: int, outputs: int, biases: Mapping[int, float], edges: Mapping[tuple[int, int], float]
 ) -> tuple[str, np.ndarray]:
-    """Make a graph layer of the nodes from which an output is reached.
+    """Make a graph layer from the nodes from which an output is reachable.
 
-    Hidden nodes are in ascending order of their depth, the longest way to them, and then of their numbers.
+    Hidden nodes are sorted by depth, the length of the longest path to them, and then by number.
 
     Args:
         inputs: Number of inputs, whose nodes are 0, 1 and so on.
         outputs: Number of outputs, whose nodes follow.
-        biases: Bias of each node that is not an input, by its number.
-        edges: Weight of each edge, by the nodes that it starts and ends at.
+        biases: Bias of each node that is not an input, indexed by node.
+        edges: Weight of each edge, indexed by its start and end node.
 
     Returns:
         The layer as text, and its weights, float32 [D].
@@ -45,7 +45,7 @@ def graph_layer(
 
 
 def _depths(outputs: Sequence[int], starts: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Return the longest way to each node from which an output is reached. ValueError: there is a cycle."""
+    """Return the length of the longest path to each node from which an output is reachable. ValueError: a cycle."""
     depths: dict[int, int] = {}
     opened: set[int] = set()
     stack = [(output, False) for output in outputs]

@@ -1,17 +1,17 @@
-"""Layers as [network] layers and a network function of the user's own write them, made into those of the native core.
+"""Conversion of layers, as network.layers and user-defined network functions write them, to those of the native core.
 
     conv 32 8x8/4 same       32 filters of 8 x 8, 4 pixels apart (/4; without it 1); `same` pads the image's border with
                              zeros as TensorFlow does, `valid`, the default, does not
-    dense 512                each of 512 units sees all of the layer before
-    lstm 128                 the same of a recurrent cell, whose state is cleared when an episode begins
-    max_pool 2x2, avg_pool 3x3/2 same    windows are as far apart as they are wide, unless it is said
+    dense 512                512 units, fully connected to the previous layer
+    lstm 128                 128 recurrent units, whose state is reset at the start of an episode
+    max_pool 2x2, avg_pool 3x3/2 same    the default stride is the window's width
     relu, tanh, silu, gelu, leaky_relu 0.01
     layer_norm               over the channels of each position
     vbn                      virtual batch normalization, with the statistics of a reference batch
-    bias                     after a layer that has none
+    bias                     after a layer without bias
 
-conv, dense and lstm take `std=1.0`, of their initial weights before these are divided by the root of the number of
-inputs; conv and dense have a bias unless they say `bias=false`, as they may before vbn or layer_norm.
+conv, dense and lstm accept `std=1.0`, the standard deviation of initial weights before division by the square root of
+the number of inputs. conv and dense have a bias unless `bias=false` is given, for example before vbn or layer_norm.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def core_layers(lines: Sequence[str]) -> list[str]:
     """Return the layers in the text form of the native core (custom_ops/networks/network.h).
 
     Args:
-        lines: Layers, each a line as above.
+        lines: Layers, one per line, as above.
 
     Raises:
-        ValueError: A line is no layer; the message quotes it and says what was expected.
+        ValueError: A line is not a valid layer; the message contains the line and the expected form.
     """
     return [layer for line in lines for layer in _layers(line)]
 
@@ -72,7 +72,7 @@ def _dense(words: list[str], options: dict[str, str]) -> list[str] | None:
 
 
 def _lstm(words: list[str], options: dict[str, str]) -> list[str] | None:
-    made = _dense(words, {**options, "bias": "false"})  # its bias is its own
+    made = _dense(words, {**options, "bias": "false"})  # lstm layers of the core include a bias
     return made
 
 
@@ -90,14 +90,14 @@ def _pool(words: list[str], _: dict[str, str]) -> list[str] | None:
 
 
 def _window(words: list[str], apart: int | None) -> str | None:
-    """Height, width, stride and padding of the words KHxKW/STRIDE and, if there is one, padding; None: they are not."""
+    """Convert the words KHxKW[/STRIDE] and, optionally, padding to the core's form; None if they are malformed."""
     found = _WINDOW.fullmatch(words[0]) if len(words) in (1, 2) else None
     padding = words[1] if len(words) == 2 else "valid"
     if found is None or padding not in ("same", "valid"):
         return None
     height, width, stride = found.groups()
     if stride is None and apart is None and height != width:
-        return None  # as far apart as wide in both directions is not one number
+        return None  # the default stride is ambiguous
     sizes = int(height), int(width), int(stride or apart or width)
     return None if min(sizes) < 1 else f"{sizes[0]} {sizes[1]} {sizes[2]} {padding}"
 
@@ -122,7 +122,7 @@ def _is_number(word: str) -> bool:
 
 _Make = Callable[[list[str], dict[str, str]], list[str] | None]
 _WEIGHTS = " [std=NUMBER] [bias=false]"
-# Of each kind: its form, the options it takes, and what makes its layers.
+# Form, supported options and conversion function of each kind of layer.
 _KINDS: dict[str, tuple[str, tuple[str, ...], _Make]] = {
     "conv": ("conv FILTERS HEIGHTxWIDTH[/STRIDE] [same|valid]" + _WEIGHTS, ("std", "bias"), _conv),
     "dense": ("dense UNITS" + _WEIGHTS, ("std", "bias"), _dense),
@@ -135,5 +135,5 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], _Make]] = {
 
 
 def forms() -> dict[str, str]:
-    """Return how each kind of layer is written, for documentation."""
+    """Return the syntax of each kind of layer, for documentation."""
     return {kind: form for kind, (form, _, _) in _KINDS.items()}

@@ -1,4 +1,4 @@
-"""Splits a network's text and theta into layers with their own weights (custom_ops/networks/network.h)."""
+"""Conversion of a network's text and theta to layers with weights (custom_ops/networks/network.h)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ class Layer:
         name: The kind and a number from 1, counted separately for each kind, such as "conv_1".
         kind: "conv", "dense", "lstm", "graph", "max_pool", "avg_pool", "layer_norm", "vbn", "bias", or an activation:
             "relu", "tanh", "silu", "gelu" or "leaky_relu".
-        shape: Shape of its input.
-        kernel: Of a conv layer float32 [height, width, channels, filters], of a dense layer, which flattens its input,
-            float32 [inputs, units], of an lstm layer, which does so too, float32 [inputs, 4 * units] of its gates i, f,
-            g and o, of a graph layer float32 [edges]; otherwise None.
-        recurrent_kernel: Of an lstm layer, float32 [units, 4 * units]; otherwise None.
-        bias: float32 [channels], or [units] of a graph layer, added to the output of the kernel. A layer of kind "bias"
-            has no kernel: it is one that does not follow a conv or dense layer.
-        deviation: Of a kernel's initial weights, float32: their noise is multiplied by it; that of biases by 0, except
-            for those of a graph layer, which are initialized as its kernel is.
-        edges: Nodes that each edge of a graph layer starts and ends at, int64 [edges, 2]; None for other kinds.
+        shape: Shape of the layer's input.
+        kernel: Weights. conv: float32 [height, width, channels, filters]. dense, which flattens its input: float32
+            [inputs, units]. lstm, which also flattens its input: float32 [inputs, 4 * units] for the gates i, f, g and
+            o. graph: float32 [edges]. None for other kinds.
+        recurrent_kernel: Recurrent weights of an lstm layer, float32 [units, 4 * units]; None for other kinds.
+        bias: float32 [channels], or [units] for a graph layer, added to the output of the kernel. A layer of kind
+            "bias" has no kernel: it is a bias that does not follow a conv or dense layer.
+        deviation: Standard deviation of the kernel's initial weights, float32. Biases are initially 0, except in graph
+            layers, whose biases are initialized like the kernel.
+        edges: Start and end node of each edge of a graph layer, int64 [edges, 2]; None for other kinds.
         outputs: Number of outputs of a graph layer, its last units; 0 for other kinds.
         window: Height and width of a pool's windows.
         stride: Stride of a conv layer or a pool.
         padding: Padding of a conv layer or a pool, "same" or "valid".
-        slope: Of a leaky_relu layer.
-        mean: Of a vbn layer, which computes (x - mean) * factor: float32 [channels]; None if it is unknown.
-        factor: Of a vbn layer: float32 [channels]; None if it is unknown.
+        slope: Slope of a leaky_relu layer for negative inputs.
+        mean: Mean of a vbn layer, which computes (x - mean) * factor, float32 [channels]; None if it is unknown.
+        factor: Factor of a vbn layer, float32 [channels]; None if it is unknown.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Layers:
-    """A network.
+    """Network split into layers.
 
     Attributes:
         dtype: Type of the input, "uint8", which the network multiplies by 1/255, or "float32".
@@ -72,12 +72,12 @@ class Layers:
 
     @property
     def recurrent(self) -> bool:
-        """Whether it has a state."""
+        """Whether the network has lstm layers, and therefore a state."""
         return any(layer.kind == "lstm" for layer in self.layers)
 
 
 def is_recurrent(text: str) -> bool:
-    """Return whether a network has a state, as lstm layers have.
+    """Return whether a network has lstm layers, and therefore a state.
 
     Args:
         text: The network as text.
@@ -99,9 +99,9 @@ def unpack_weights(text: str, theta: np.ndarray, statistics: np.ndarray | None =
     """Split a network into layers, each with its own weights.
 
     Args:
-        text: The network as text, which a population has accepted.
-        theta: Its weights, float32 [D].
-        statistics: Statistics of its vbn layers, float32 [S] (Population.statistics); None if they are unknown.
+        text: A valid network as text.
+        theta: Weights of the network, float32 [D].
+        statistics: Statistics of the vbn layers, float32 [S] (Population.statistics); None if they are unknown.
 
     Returns:
         The layers; their arrays are views of theta and statistics.
@@ -170,12 +170,12 @@ def unpack_weights(text: str, theta: np.ndarray, statistics: np.ndarray | None =
 
 
 def split_lines(text: str) -> list[list[str]]:
-    """Return the words of each line of a network's text, that of the input first."""
+    """Return the words of each line of a network's text, starting with the input's line."""
     return [line.split() for line in text.strip().rstrip(";").split(";")]
 
 
 def walk(text: str) -> Iterator[tuple[list[str], tuple[int, ...], tuple[int, ...]]]:
-    """Yield the words of each layer of a network, and the shapes of its input and of its output."""
+    """Yield the words, the input shape and the output shape of each layer of a network."""
     (_, _, *dims), *lines = split_lines(text)
     shape = tuple(map(int, dims))
     for line in lines:
@@ -189,7 +189,7 @@ def _output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
 
     Args:
         line: The words of the layer.
-        shape: Of its input.
+        shape: Shape of the layer's input.
     """
     kind, *words = line
     if kind in ("dense", "lstm"):

@@ -1,4 +1,4 @@
-"""[network] of a configuration: which network plays, and in what it is evaluated."""
+"""Settings of the policy network: the section [network] of a configuration."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from neuroevo.networks.layer_lines import core_layers
 from neuroevo.networks.layers import output_size
 from neuroevo.networks.own_network import find_network, own_layers
 
-DTYPES = ("float32", "int8")  # what a population can evaluate networks in
-_OF_LAYERS = "layers"  # the name of a network that [network] layers describes
-_MOST_UNITS = 1 << 16  # of a hidden layer
+DTYPES = ("float32", "int8")  # arithmetic in which a population can evaluate networks
+_OF_LAYERS = "layers"  # name of a network defined by network.layers
+_MOST_UNITS = 1 << 16  # maximum number of units of a hidden layer
 _MOST_BINS = 1 << 10
 _OF_IMAGES = ("conv", "max_pool", "avg_pool")
 _OF_INTEGERS = ("conv", "dense", "bias", "relu")
@@ -61,33 +61,34 @@ def _lines(value: object) -> tuple[str, ...]:
 
 def _bins(value: int) -> int:
     if value == 1 or not 0 <= value <= _MOST_BINS:
-        raise ValueError(f"expected 0, for none, or one in [2, {_MOST_BINS}]")
+        raise ValueError(f"expected 0 (continuous actions) or a number in [2, {_MOST_BINS}]")
     return value
 
 
 @settings
 class Network:
-    """Who plays."""
+    """Policy network settings."""
 
     name: Annotated[str, AfterValidator(_name)] = "large_model"
-    """The network; `neuroevo info` lists them. All but mlp are for images. Or module:function of your own, which takes
-    the shape of an observation and the number of outputs and returns all layers, as the key layers writes them."""
+    """Name of the network: a name listed by `neuroevo info`, of which all except mlp and linear require images, or
+    module:function of a user function of the observation shape and the number of outputs that returns all layers, in
+    the syntax of `layers`."""
     layers: Annotated[tuple[str, ...], PlainValidator(_lines)] | None = None
-    """In place of name, hidden and activation: a list of layers, but the output layer, which is added, such as
-    ["conv 16 8x8/4 same", "relu", "dense 256", "relu"]."""
+    """List of layers without the output layer, which is appended, such as
+    ["conv 16 8x8/4 same", "relu", "dense 256", "relu"]. Replaces name, hidden and activation."""
     dtype: Annotated[str, one_of(DTYPES)] = "float32"
-    """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
-    same bits on every machine. Mutations are of float32 weights either way."""
+    """Arithmetic of the network: float32, or int8 for 8-bit integers, which are faster and bit-identical on every
+    machine. Mutations apply to float32 weights in both cases."""
     hidden: Annotated[tuple[int, ...], PlainValidator(_hidden)] | None = None
-    """Units of each hidden layer of mlp, by default [256, 256]; other networks have their own."""
+    """Units of each hidden layer of mlp, by default [256, 256]; not supported by other networks."""
     activation: Literal["tanh", "relu"] | None = None
-    """What follows each hidden layer of mlp, by default "tanh"; other networks have relu."""
+    """Activation after each hidden layer of mlp, by default "tanh"; not supported by other networks."""
     action_bins: Annotated[int, BeforeValidator(whole), AfterValidator(_bins)] = 0
-    """Where an action is a vector of numbers: how many evenly spaced values each may have, with an output for each and
-    the greatest taken, as on some tasks of arXiv 1703.03864; 0 for any value, by one output with tanh."""
+    """Bins per action dimension, with one output per bin and an argmax over the bins, as on some tasks of arXiv
+    1703.03864; 0 = continuous actions, with one tanh output per dimension."""
     normalize_observations: bool = False
-    """Whether observations that are no screens lose the mean and are divided by the standard deviation of what earlier
-    generations' populations saw, and are clipped to [-5, 5]."""
+    """Normalize non-image observations by the running mean and standard deviation over all previous generations, and
+    clip them to [-5, 5]."""
 
     def __post_init__(self) -> None:
         if self.layers:
@@ -95,7 +96,7 @@ class Network:
                 object.__setattr__(self, key, value)
         elif self.name == _OF_LAYERS:
             refuse([Problem("layers", 'expected a list of layers, such as ["dense 64", "relu"]')])
-        if self.name == "mlp":  # so that a run's configuration says everything
+        if self.name == "mlp":  # so that a run's configuration is complete
             object.__setattr__(self, "hidden", self.hidden or MLP_HIDDEN)
             object.__setattr__(self, "activation", self.activation or MLP_ACTIVATION)
 
@@ -104,12 +105,12 @@ class Network:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether it has vbn layers, which take statistics of a reference batch."""
+        """Whether the network has vbn layers, which require statistics of a reference batch."""
         return "vbn" in self._known_layers
 
     @property
     def _known_layers(self) -> list[str]:
-        """Its layers as far as they are known without an environment: none of a user's own function's."""
+        """The layers that are known without an environment; empty for a user function."""
         if self.layers:
             return core_layers(self.layers)
         if self.name == "mlp":
@@ -117,19 +118,19 @@ class Network:
         return NETWORKS[self.name]("", 1)[1:] if self.name in NETWORKS else []
 
     def lines(self, observation: str, actions: int, continuous_actions: bool) -> list[str]:
-        """Return the list of layers that an environment needs.
+        """Return the list of layers for an environment.
 
         Args:
-            observation: The line that describes the input, as input_line() makes it.
-            actions: How many actions there are to choose from, or how many numbers an action has.
+            observation: The line that describes the input, as input_line() returns it.
+            actions: Number of discrete actions, or length of an action vector.
             continuous_actions: Whether an action is a vector of numbers.
 
         Raises:
-            ConfigError: There are action_bins, but an action is no vector.
-            UserError: The user's own function raises an exception or returns no network with such outputs.
+            ConfigError: action_bins is set, but actions are discrete.
+            UserError: The user function raises an exception or returns a network with a wrong number of outputs.
         """
         if self.action_bins and not continuous_actions:
-            reason = f"expected 0 where an action is one of {actions}"
+            reason = f"expected 0, since the environment has {actions} discrete actions"
             refuse([Problem("network.action_bins", reason, self.action_bins)])
         outputs = actions * (self.action_bins or 1)
         if self.name == "mlp":
@@ -146,17 +147,17 @@ class Network:
         """Return the text form for observations and actions that are vectors.
 
         Args:
-            numbers: How many an observation has.
-            actions: How many an action has.
+            numbers: Length of an observation.
+            actions: Length of an action.
         """
         return network_text(lambda line, outputs: self.lines(line, outputs, True), "float32", (numbers,), actions)
 
 
 def named(network: str | Network) -> Network:
-    """Return a network, looked up by its name with default settings if a name is passed.
+    """Return the given network settings, or default settings for a network's name.
 
     Raises:
-        UserError: There is none of that name.
+        UserError: No network has that name.
     """
     if isinstance(network, Network):
         return network
@@ -173,11 +174,11 @@ def check(
     continuous_actions: bool | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> list[Problem]:
-    """Return why a network cannot play an environment; None, for an unknown property, is not checked.
+    """Return the problems that prevent a network from playing an environment. Properties that are None are not checked.
 
     Args:
         network: The network.
-        env: What to call the environment.
+        env: Name of the environment in messages.
         image_observations: Whether observations are uint8 images, not vectors of numbers.
         continuous_actions: Whether an action is a vector of numbers.
         shape: The shape of an observation.
@@ -194,19 +195,19 @@ def check(
     if any(kind in _OF_IMAGES for kind in kinds):
         key, expected = ("layers", "layers for vectors") if network.layers else ("name", "mlp")
         if shape is not None and len(shape) != 3:
-            screen = "screens of [height, width, channels]"
-            reason = f"this network is for {screen}, and {env} shows observations of {list(shape)}"
+            screen = "images of shape [height, width, channels]"
+            reason = f"this network requires {screen}, but {env} has observations of shape {list(shape)}"
             wrong(key, f"{reason}; expected {expected}")
         elif image_observations is False:
-            wrong(key, f"this network is for screens, and {env} shows numbers; expected {expected}")
+            wrong(key, f"this network requires images, but {env} has vector observations; expected {expected}")
     if network.name != "mlp":
         for key in ("hidden", "activation"):
             if getattr(network, key) is not None:
-                wrong(key, f"{network.name} has its own layers, expected mlp, or no such key")
+                wrong(key, f"{network.name} does not support this key: expected mlp, or the key left out")
     if network.dtype == "int8" and image_observations is False:
-        wrong("dtype", f"{env} shows numbers with fractions, expected float32")
+        wrong("dtype", f"{env} has vector observations, expected float32")
     elif network.dtype == "int8" and network.needs_reference:
-        wrong("dtype", f"{network.name} normalizes between its layers, which needs fractions; expected float32")
+        wrong("dtype", f"{network.name} has vbn layers, which int8 does not support; expected float32")
     elif network.dtype == "int8" and network.activation == "tanh":
         wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
     elif network.dtype == "int8" and (fractions := [kind for kind in kinds if kind not in _OF_INTEGERS]):
@@ -214,23 +215,23 @@ def check(
         reason = f"{network.name} has {fractions[0]}, which integer networks lack"
         wrong("dtype", f"{reason}; expected {integers}, or float32")
     elif network.dtype == "int8" and continuous_actions and not network.action_bins:
-        wrong("dtype", f"an action in {env} is a vector, which ends in tanh; expected float32, or action_bins")
+        wrong("dtype", f"{env} has continuous actions, whose network ends in tanh; expected float32, or action_bins")
     if network.action_bins and continuous_actions is False:
-        wrong("action_bins", f"an action in {env} is one of several, not a vector of numbers; expected 0")
+        wrong("action_bins", f"{env} has discrete actions, not continuous actions; expected 0")
     if network.normalize_observations and image_observations:
-        wrong("normalize_observations", f"{env} shows screens, not numbers; expected false")
+        wrong("normalize_observations", f"{env} has image observations, expected false")
     return problems
 
 
 def _own(name: str, observation: str, outputs: int) -> list[str]:
-    """UserError: it is not a network with that many outputs."""
+    """Return the layers of a user function. UserError: the network does not have that many outputs."""
     layers = [observation, *own_layers(name, tuple(map(int, observation.split()[2:])), outputs)]
     if "vbn" in layers:
-        raise UserError(f"{name} has a vbn layer, expected a network without: network.layers takes one with it")
+        raise UserError(f"{name} has a vbn layer, which only network.layers supports")
     try:
         found = output_size(to_text(layers))
-    except (IndexError, ValueError):  # a layer does not fit its input: the native core says which
+    except (IndexError, ValueError):  # a layer does not fit its input: the native core reports it
         return layers
     if found != outputs:
-        raise UserError(f"{name} returns a network with {found} outputs, expected {outputs}, as it was asked for")
+        raise UserError(f"{name} returns a network with {found} outputs, expected {outputs}, its argument")
     return layers

@@ -1,4 +1,4 @@
-"""Networks of the user's own: a function in a module, `network.name = "module:function"`."""
+"""User-defined networks: a function in a module, `network.name = "module:function"`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _EXPECTED = "expected module:function, such as experiments.examples.networks:sma
 
 
 def find_network(name: str) -> Callable[..., Any]:
-    """Return the user's function of (shape of an observation, number of outputs) that returns lines of layers.
+    """Import the user's function of (observation shape, number of outputs) that returns lines of layers.
 
     Args:
         name: module:function.
 
     Raises:
-        UserError: There is none, or importing the module raises an exception, which is the error's cause.
+        UserError: No such function exists, or importing the module raises an exception, which is the error's cause.
     """
     return find_function(name, _EXPECTED)
 
@@ -29,11 +29,11 @@ def own_layers(name: str, shape: tuple[int, ...], outputs: int) -> list[str]:
 
     Args:
         name: module:function.
-        shape: Of an observation.
-        outputs: How many the last layer is to have.
+        shape: Shape of an observation.
+        outputs: Number of outputs that the last layer must have.
 
     Raises:
-        UserError: There is no such function, it raises an exception (the error's cause), or it returns no layers.
+        UserError: No such function exists, it raises an exception (the error's cause), or it returns invalid layers.
     """
     function = find_network(name)
     try:

@@ -1,4 +1,4 @@
-"""Quantizes weights as the population does for integer networks (custom_ops/networks/int8/rules.h)."""
+"""Quantization of weights, identical to the population's for integer networks (custom_ops/networks/int8/rules.h)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_EXPONENT = 32
 
 
 def quantized(weights: np.ndarray) -> tuple[np.ndarray, int]:
-    """Quantizes the weights of one layer: weights are approximately int8 * 2^-k.
+    """Quantize the weights of one layer, so that weights are approximately int8 * 2^-k.
 
     Args:
         weights: Finite numbers of any shape.

@@ -1,1 +1,1 @@
-"""The engine: lanes of slots that play episodes in TensorFlow graph loops, and the evaluator of this machine."""
+"""Evaluation of genomes on this machine: lanes of slots that play episodes, in the native core or TensorFlow."""

@@ -1,4 +1,4 @@
-"""What the engines have in common: environments, rows of weights, and lanes that play episodes from a queue.
+"""Interface of the engines: environments, rows of weights, and lanes that play episodes from a queue.
 
 neuroevo/native/{env_pool,population,rollout}.py document each method in detail.
 """
@@ -49,13 +49,13 @@ class EnginePopulation(Protocol):
     dimensions: list[int]
 
     def replace(self, index: int, network: str) -> None:
-        """Make the network of an index another one, whose rows then hold nothing."""
+        """Replace the network with an index; rows of the old network become empty."""
 
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Put initial weights into rows [K]."""
+        """Fill rows [K] with initial weights."""
 
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Put thetas [K, max D] into rows [K]."""
+        """Fill rows [K] with thetas [K, max D]."""
 
     def read(self, rows: Ints) -> np.ndarray:
         """Return the weights of rows [K], float32 [K, max D]."""
@@ -89,11 +89,11 @@ class EngineRollout(Protocol):
 
 @dataclass(frozen=True)
 class Engine:
-    """What makes environments, rows and lanes. All raise NativeError if what is asked for is not possible.
+    """Factory of environments, rows and lanes. All functions raise NativeError for invalid arguments.
 
     Attributes:
-        env_pool: Makes environments, from an EnvSpec and a number of slots.
-        population: Makes rows; its arguments are those of native.population.Population.
+        env_pool: Creates environments from an EnvSpec and a number of slots.
+        population: Creates rows; its arguments are those of native.population.Population.
         rollout: Starts lanes over a pool and a population of this engine, with keywords lanes, slots and first_row.
     """
 

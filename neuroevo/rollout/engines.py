@@ -19,7 +19,7 @@ NATIVE = Engine(EnvPool, Population, Rollout)
 
 
 def chosen_engine(name: str) -> str:
-    """Resolve the name of an engine: "auto" is the native core.
+    """Resolve the name of an engine; "auto" selects the native core.
 
     Args:
         name: "auto", "native" or "tensorflow".
@@ -36,11 +36,11 @@ def chosen_engine(name: str) -> str:
 
 
 def make_engine(name: str, lanes: int) -> Engine:
-    """Make the engine with a name. The TensorFlow engine imports TensorFlow, which takes seconds.
+    """Create the engine with a name. The TensorFlow engine imports TensorFlow, which takes seconds.
 
     Args:
-        name: As chosen_engine() takes it.
-        lanes: Number of lanes that it will run.
+        name: "auto", "native" or "tensorflow".
+        lanes: Number of lanes that the engine will run.
 
     Raises:
         UserError: There is no such engine, or TensorFlow is not installed.

@@ -1,8 +1,8 @@
-"""The evaluator of this machine: lanes of slots that play episodes, with environments, a population and a queue.
+"""Evaluator on this machine: lanes of slots that play episodes, with environments, a population and a queue.
 
-Each lane has a thread of its own that steps its slots until the queue is closed, in the native core or as a TensorFlow
-graph (engine.py). While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of
-worker threads.
+Each lane has its own thread that steps its slots until the queue is closed, in the native core or as a TensorFlow graph
+(engine.py). All lanes share one pool of worker threads: while one lane's networks are evaluated, the other lanes'
+emulators run.
 """
 
 from __future__ import annotations
@@ -41,42 +41,42 @@ from neuroevo.rollout.parts import check_networks, check_reference, done, make_p
 from neuroevo.rollout.reference_batch import draw_reference_batch
 from neuroevo.rollout.row_cache import needed_rows
 
-_WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
+_WAIT_SECONDS = 0.05  # interval at which signals are handled and progress is reported
 
 
 class LocalEvaluator(Closing):
-    """Evaluator on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
+    """Evaluator on this machine's cores, with networks on the cores or the GPU; implements the Evaluator protocol.
 
     Args:
-        env: Name of an environment, with env_options, or an environment that was found already.
+        env: Name of an environment, or an Environment.
         network: A network or its name, or several, which genomes refer to by index.
-        env_options: Options of the environment, where `env` is a name.
-        device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both.
+        env_options: Options of the environment, if `env` is a name.
+        device: "auto" (the GPU if one is usable), "cpu" or "gpu"; outcomes are identical on both.
         threads: Worker threads; by default one per core.
         lanes: Number of lanes; by default chosen for the threads and the device.
-        slots: Slots of each lane; likewise.
-        parent_rows: How many genomes to cache as rows of weights, so that their offspring are one perturbation away; by
-            default as many as cache_megabytes hold, at least 2.
-        cache_megabytes: Memory for these rows.
-        backend: Of the population, instead of the device's.
-        engine: What runs the lanes: "native" ("auto" too) or "tensorflow"; outcomes are the same.
-        behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
-        kind: Of the last mutations of a population. With one whose weights are not materialized, the parents of such
-            genomes and all other genomes take one of the parent rows each.
-        own_networks: Limits of genomes' own networks; None: all have one of the networks above.
-        reference_batch: Observations [B, ...] from which vbn layers take their statistics, by default 128 that the
-            evaluator plays itself, at random from seed 0; and by which safe mutations compare networks.
+        slots: Number of slots per lane; likewise.
+        parent_rows: Number of genomes to cache as rows of weights, so that an offspring needs a single perturbation; by
+            default as many as fit in cache_megabytes, at least 2.
+        cache_megabytes: Memory for the cached rows.
+        backend: Backend of the population, instead of the device's.
+        engine: Engine that runs the lanes: "native" (also "auto") or "tensorflow"; outcomes are identical.
+        behavior: Behavior to record of each episode for Outcomes.behaviors; None to record nothing.
+        kind: Kind of the last mutations of a population. If its weights are not materialized, the parents of such
+            genomes and all other genomes need a parent row each.
+        own_networks: Limits of genomes' own networks; None if all genomes have a network of `network`.
+        reference_batch: Observations [B, ...] from which vbn layers compute their statistics and on which safe
+            mutations compare networks; by default, for vbn layers, 128 observations of random play from seed 0.
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
         behavior_size: Number of values recorded per episode.
-        behavior_dtype: Their NumPy dtype.
+        behavior_dtype: NumPy dtype of the recorded values.
         dimensions: D of each network.
         parent_rows: Number of cached genomes.
-        network_texts: The networks as the layer lists that the native core reads.
+        network_texts: Layer lists of the networks for the native core.
 
     Raises:
-        UserError: A setting is invalid, the environment has no behavior, or the like.
+        UserError: A setting is invalid, for example a behavior is requested from an environment without behaviors.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class LocalEvaluator(Closing):
         if threads is not None:
             library.set_threads(threads)
         self.threads = library.get_threads()
-        light = environment.image_observations is False  # numbers are observed: networks are small, steps short
+        light = environment.image_observations is False  # vector observations: small networks, short steps
         members = not kind.materialized
         default_lanes, default_slots = default_layout(self.threads, self.device, light, members)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
@@ -139,7 +139,7 @@ class LocalEvaluator(Closing):
         sizes = done("the population", lambda: make(1)).dimensions
         self.dimension = max(sizes[: len(configured)])
         self.parent_rows = parent_rows or default_parent_rows(max(sizes), dtype, cache_megabytes)
-        # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
+        # The lanes' rows are never parents, so they need no float32 weights in addition to their integers.
         own = self.parent_rows + 1
         rows = own + self.lanes * self.slots
         population = done("the population", lambda: make(rows, float_rows=own, kind=kind))
@@ -150,8 +150,8 @@ class LocalEvaluator(Closing):
         self.weights = NativeWeights(configured, self.device, reference_batch)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
-        self._booking = threading.Lock()  # as one thread may submit while another takes results
-        self._early: list[tuple[Batch, EpisodeResults]] = []  # booked while a submission waited for places
+        self._booking = threading.Lock()  # one thread may submit while another one receives results
+        self._early: list[tuple[Batch, EpisodeResults]] = []  # recorded while a submission waited for places
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
         rollout = chosen.rollout(pool, population, lanes=self.lanes, slots=self.slots, first_row=own)
@@ -172,21 +172,21 @@ class LocalEvaluator(Closing):
         on_results: OnResults | None = None,
         parents: Iterable[Genome] | None = None,
     ) -> Batch:
-        """Queue episodes and return at once. Those of a lower priority number are played first.
+        """Queue episodes and return immediately. Episodes with a lower priority number are played first.
 
         Args:
-            episodes: What to play.
+            episodes: Episodes to play.
             priority: See the Evaluator protocol.
-            on_results: Likewise.
-            parents: Genomes whose weights are kept for more of their children, in this submission or later ones; None
-                for those that have several children here.
+            on_results: See the Evaluator protocol.
+            parents: Genomes whose weights to cache for further children, in this or later submissions; None selects
+                the genomes with several children in this submission.
 
         Returns:
-            The batch, which wait() takes.
+            The batch, for wait().
 
         Raises:
-            EnvironmentFailure: An environment failed. This, other errors of the engine, and KeyboardInterrupt leave the
-                evaluator closed.
+            EnvironmentFailure: An environment failed. This, other errors of the engine, and KeyboardInterrupt close the
+                evaluator.
         """
         with self._closed_on_failure():
             batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results)
@@ -197,7 +197,7 @@ class LocalEvaluator(Closing):
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
         """Return the outcomes of a batch in the order of its episodes, once all are over or `seconds` have passed.
 
-        After a time-out, the outcomes are those known so far. Raises the same exceptions as submit().
+        After a timeout, the outcomes are those received so far. Raises the same exceptions as submit().
         """
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
@@ -211,7 +211,7 @@ class LocalEvaluator(Closing):
         """Wait until `count` episodes are over or the time is up, and record them in their batches, as wait() does.
 
         Returns:
-            The new results of each batch that has any; ids are indices in the batch.
+            The new results of each batch with new results; ids are indices in the batch.
         """
         results = self._open()[2].results(count, seconds)
         with self._booking:
@@ -219,7 +219,7 @@ class LocalEvaluator(Closing):
             return [*early, *self._book(results)]
 
     def _book(self, results: EpisodeResults) -> list[tuple[Batch, EpisodeResults]]:
-        """Record results in their batches; return what results() does."""
+        """Record results in their batches, and return the new results of each batch as results() does."""
         (pool, _, rollout), new = self._open(), []
         self._steps = rollout.total_steps
         for first, playing in list(self._playing.items()):
@@ -252,7 +252,7 @@ class LocalEvaluator(Closing):
             RuntimeError: close() was called.
         """
         if self._parts is None:
-            raise RuntimeError("the evaluator is closed: it plays nothing after close() or a failure")
+            raise RuntimeError("the evaluator is closed: it cannot play episodes after close() or a failure")
         return self._parts
 
     def _submit(
@@ -271,12 +271,12 @@ class LocalEvaluator(Closing):
         sources = {genome: rows.cache.source(genome) for genome in genomes}
         if any(rows.cache.row(genome) is None for genome in needed):
             raise UserError(
-                f"{len(needed)} genomes need one of the {self.parent_rows} parent rows each, expected fewer beside "
-                "those at play"
+                f"{len(needed)} genomes need a parent row each, but the {self.parent_rows} parent rows are not enough "
+                "for these and the genomes being played"
             )
         in_use |= {row for row, _ in sources.values() if row is not None}
         spreads = rows.bring_spreads(sources, in_use)
-        if self._prepares:  # rows that are played in place
+        if self._prepares:  # rows of genomes that are played without a further mutation
             rows.population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
         submission = pack(
@@ -295,12 +295,12 @@ class LocalEvaluator(Closing):
         rollout.submit(submission, priority)
 
     def _with_places(self, episodes: Sequence[Episode]) -> tuple[Sequence[Episode], set[int]]:
-        """Return episodes whose genomes' networks are indices, and which of these are of genomes' own networks."""
+        """Return the episodes with networks replaced by indices, and the indices of genomes' own networks."""
         own = dict.fromkeys(each.genome for each in episodes if isinstance(each.genome.network, str))
         if not own:
             return episodes, set()
         while not self._own.bring(own, set().union(*(each.networks for each in list(self._playing.values())))):
-            results = self._open()[2].results(1, _WAIT_SECONDS)  # of earlier submissions
+            results = self._open()[2].results(1, _WAIT_SECONDS)  # results of earlier submissions
             with self._booking:
                 self._early += self._book(results)
         translated = {genome: self._own.translated(genome) or genome for genome in own}
@@ -308,11 +308,11 @@ class LocalEvaluator(Closing):
         return played, {genome.network for genome in translated.values() if isinstance(genome.network, int)}
 
     def _rows_in_use(self) -> set[int]:
-        """Return the rows that episodes at play or queued start from."""
+        """Return the rows from which queued or running episodes start."""
         return set().union(*(playing.rows for playing in list(self._playing.values())))
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
-        """Register a batch's normalizers with the environments; return their numbers, which no other batch has."""
+        """Register a batch's normalizers with the environments; return their numbers, unique to the batch."""
         numbers: dict[Normalizer | None, int] = {}
         for normalizer in dict.fromkeys(normalizers):
             numbers[normalizer] = -1
@@ -330,13 +330,13 @@ def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
 
 @dataclass(frozen=True)
 class _Playing:
-    """A batch that is not over.
+    """Batch with unfinished episodes.
 
     Attributes:
         batch: The batch.
-        rows: The parents' rows that its episodes start from.
-        normalizers: The numbers of its normalizers.
-        networks: The places of genomes' own networks.
+        rows: Parent rows from which its episodes start.
+        normalizers: Numbers of its normalizers.
+        networks: Indices of genomes' own networks in it.
     """
 
     batch: Batch

@@ -1,4 +1,4 @@
-"""Places in a population's list of networks for those that genomes bring along."""
+"""Assignment of genomes' own networks to places in a population's list of networks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from neuroevo.networks.layers import output_size, split_lines
 from neuroevo.rollout.engine import EnginePopulation
 from neuroevo.rollout.row_cache import RowCache
 
-_SPARE = 8  # for candidates and elites of other generations
-_KEPT = 10_000  # translations of a place
+_SPARE = 8  # additional places for candidates and elites of other generations
+_KEPT = 10_000  # maximum number of cached translations per place
 
 
 def places_for(limits: OwnNetworkLimits, configured: str) -> list[str]:
-    """Return the texts of networks that own networks can replace, all of them as large as the limits.
+    """Return texts of placeholder networks, as large as the limits, which own networks can replace.
 
-    There are enough for the populations of two generations, since test episodes of an earlier one may not be over.
+    There are enough for two populations, since test episodes of an earlier generation may still be running.
 
     Args:
-        limits: Of the own networks.
-        configured: The text of the configured network.
+        limits: Limits of the own networks.
+        configured: Text of the configured network.
     """
     (_, _, *dims), outputs = split_lines(configured)[0], output_size(configured)
     inputs, state = math.prod(map(int, dims)), ""
@@ -39,7 +39,7 @@ def places_for(limits: OwnNetworkLimits, configured: str) -> list[str]:
 
 @dataclass
 class _Place:
-    """An index in the list of networks, and the genomes with that index by the digests of the originals."""
+    """Index in the list of networks, and translated genomes by the digests of the originals."""
 
     index: int
     genomes: dict[bytes, Genome] = field(default_factory=dict)
@@ -49,35 +49,35 @@ class OwnNetworks:
     """Assignment of genomes' own networks to the last places of a population's list.
 
     Args:
-        population: Rows of networks.
-        places: Indices of the networks that places_for() returned.
-        weights: Makes the weights after a graft.
-        cache: Forgets the rows of networks that are replaced.
+        population: The population.
+        places: Indices of the networks of places_for().
+        weights: Computes the weights after a graft.
+        cache: Cache from which the rows of replaced networks are removed.
     """
 
     def __init__(self, population: EnginePopulation, places: Sequence[int], weights: NativeWeights, cache: RowCache):
         self._population, self._weights, self._cache = population, weights, cache
         self._count, self._free = len(places), list(places)
-        for place in places:  # so that the longest theta is that of a network in use
+        for place in places:  # so that placeholders do not determine the longest theta
             population.replace(place, weights.networks[0])
-        self._places: OrderedDict[str, _Place] = OrderedDict()  # the least recently used first
+        self._places: OrderedDict[str, _Place] = OrderedDict()  # least recently used first
 
     def bring(self, genomes: Iterable[Genome], in_use: Collection[int]) -> bool:
         """Assign a place to each own network of genomes.
 
         Args:
             genomes: Any genomes.
-            in_use: Places that must stay as they are.
+            in_use: Places that must not be reassigned.
 
         Returns:
-            Whether all have one now; if not, places have to become free first.
+            Whether all networks have a place now; if not, the caller must wait until places become free.
 
         Raises:
-            UserError: There are more own networks than places, or one is too large.
+            UserError: There are more own networks than places, or a network is too large.
         """
         texts = dict.fromkeys(genome.network for genome in genomes if isinstance(genome.network, str))
         if len(texts) > self._count:
-            raise UserError(f"{len(texts)} networks are to be played at once, expected at most {self._count}")
+            raise UserError(f"the genomes have {len(texts)} own networks, expected at most {self._count}")
         missing = []
         for text in texts:
             if text in self._places:
@@ -97,13 +97,14 @@ class OwnNetworks:
         return True
 
     def translated(self, genome: Genome) -> Genome | None:
-        """Return the genome whose network is the index of its place, and which has no graft.
+        """Translate a genome to an equivalent one without grafts whose network is the index of its place.
 
         Args:
             genome: Any genome.
 
         Returns:
-            The genome itself where its network is a configured one; None where its network has no place.
+            The translated genome; the genome itself if its network is a configured one; None if its network has no
+            place.
         """
         if not isinstance(genome.network, str):
             return genome

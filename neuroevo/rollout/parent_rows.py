@@ -13,14 +13,14 @@ from neuroevo.native.weights import dense_root, network_index
 from neuroevo.rollout.engine import EnginePopulation
 from neuroevo.rollout.row_cache import RowCache
 
-_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
+_PIECE = 200  # mutations per uninterruptible call: about half a second for LargeModel on 2 cores
 
 
 class ParentRows:
-    """The rows of a population that lanes' genomes start from.
+    """Rows of a population from which the lanes' genomes start.
 
     Args:
-        population: Rows [0, count) hold parents and spreads; row `count` is overwritten while parents are made.
+        population: The population. Rows [0, count) hold parents and spreads; row `count` is scratch space.
         count: Number of cached rows.
 
     Attributes:
@@ -33,11 +33,11 @@ class ParentRows:
         self.cache = RowCache(count)
 
     def bring_parents(self, parents: Sequence[Genome], in_use: Collection[int]) -> None:
-        """Make the weights of parents, as far as there are rows; signals are handled between pieces of their lines.
+        """Compute the weights of parents, if there are enough rows; signals are handled between pieces of the work.
 
         Args:
-            parents: The genomes that are needed.
-            in_use: Rows that must stay as they are.
+            parents: The genomes to cache.
+            in_use: Rows that must not change.
         """
         for fill in self.cache.require(parents, in_use):
             if fill.source is None:
@@ -56,14 +56,14 @@ class ParentRows:
                     source = row
 
     def bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> dict[Genome, int]:
-        """Cache the spreads of the mutations that lanes will make.
+        """Cache the spreads of the mutations that lanes will apply.
 
         Args:
-            sources: Of the genomes that will be played.
-            in_use: Rows that must stay as they are.
+            sources: Sources of the genomes that will be played.
+            in_use: Rows that must not change.
 
         Returns:
-            The row of each spread, which is the root of a genome of the mutated network.
+            The row of each spread, keyed by a genome that has the spread as its root and the mutated network.
 
         Raises:
             UserError: There are more spreads than rows.

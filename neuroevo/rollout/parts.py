@@ -1,4 +1,4 @@
-"""Make the environments of an evaluator, and check that they, the networks and the reference batch fit each other."""
+"""Creation of an evaluator's environments, and compatibility checks of environments, networks and reference batch."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _Made = TypeVar("_Made")
 
 
 def check_networks(networks: Sequence[Network], env: Environment, kind: Kind) -> str:
-    """Check networks before their environment is made.
+    """Check networks before their environment is created.
 
     Args:
         networks: The networks.
         env: The environment.
-        kind: Of the mutations.
+        kind: Kind of the mutations.
 
     Returns:
         The dtype in which the networks are evaluated, "float32" or "int8".
@@ -49,28 +49,28 @@ def check_networks(networks: Sequence[Network], env: Environment, kind: Kind) ->
 def make_pool(
     engine: Engine, env: EnvSpec, slots: int, networks: Sequence[Network], behavior: Behavior | None
 ) -> EnginePool:
-    """Make environments that the networks can play.
+    """Create environments and check that the networks can play them.
 
     Args:
-        engine: Makes them.
+        engine: Engine that creates the environments.
         env: Specification of the environments.
         slots: Number of environments.
         networks: The networks.
-        behavior: What to record of each episode; None: nothing.
+        behavior: Behavior to record of each episode; None to record nothing.
 
     Raises:
-        UserError: There is no such mode of the environment, it has no behavior, or a network cannot play it.
+        UserError: A mode of the environment does not exist, it has no behavior, or a network cannot play it.
     """
     pool = done(env.name, lambda: engine.env_pool(env, slots))
     if behavior is not None:
         every, samples = behavior.every, behavior.samples
         done(f"behaviors of {env.name}", lambda: pool.record_behaviors(every, samples), "recorded")
     shape, pixels = pool.observation_shape, pool.observation_dtype == np.uint8
-    images = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
+    images = None if len(shape) == 3 and not pixels else pixels  # any network may get images of floats
     for problem in (problem for each in networks for problem in check(each, env.name, images, shape=shape)):
         raise ConfigError([problem])
     for bins in {network.action_bins for network in networks if pool.action_dtype == np.float32}:
-        # Bins need bounds, which an action may not have.
+        # Bins need bounded actions.
         none = np.zeros((0, pool.num_actions * (bins or 1)), np.float32)
         done("the networks' actions", functools.partial(pool.actions, none))
     return pool
@@ -81,11 +81,11 @@ def check_reference(batch: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) 
 
     Args:
         batch: Observations [B, ...].
-        dtype: Of the observations that networks see.
-        shape: Of one of them.
+        dtype: Dtype of the networks' observations.
+        shape: Shape of one observation.
 
     Raises:
-        UserError: It has another dtype or shape, or is empty.
+        UserError: The batch has another dtype or shape, or is empty.
     """
     if batch.dtype != dtype or batch.shape[1:] != shape or not len(batch):
         raise UserError(
@@ -98,9 +98,9 @@ def done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:
     """Call a function of the native core.
 
     Args:
-        what: What it makes, for the error.
+        what: Noun for the error message, such as "the population".
         do: The function.
-        done: Participle of what cannot be done, likewise.
+        done: Participle for the error message, such as "made".
 
     Raises:
         UserError: An argument is invalid; the message contains the core's reason.

@@ -1,13 +1,13 @@
 """The reference batch of virtual batch normalization (Salimans et al. 2017): observations of seeded random play.
 
-As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code of 2018, one environment plays, each
-action is drawn uniformly, an observation is kept after every step, and where an episode ends another one begins. Unlike
-there, where each start of a program drew a batch of its own, a batch follows from a seed: the actions and the episodes'
-seeds (no-op starts) are those of randomness.REFERENCE. An episode's first observation is not in it, as in 2017; in 2018
-it could be, since the order of the step and of reading the screen was not fixed.
+As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code of 2018, one environment is stepped with
+uniformly random actions, the observation after every step is recorded, and a new episode starts when one ends. There,
+each start of the program drew a new batch; here, the batch is derived from a seed: actions and episode seeds (no-op
+starts) are drawn for randomness.REFERENCE. An episode's first observation is not included, as in 2017; in 2018 it could
+be, since the order of stepping and reading the screen was not fixed.
 
-A network cannot be evaluated without the batch that its statistics come from. A run therefore keeps it in its database,
-and does not play it again.
+A network cannot be evaluated without the batch from which its statistics were computed. A run therefore stores the
+batch in its database instead of drawing it again.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, draw_uni
 from neuroevo.native.env_pool import EnvPool
 
 COUNT = 128  # observations, in both papers
-_ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
+_ACTIONS, _EPISODES = range(2)  # streams of random numbers, used in place of a generation
 
 
 def draw_reference_batch(env: EnvSpec, seed: int, count: int = COUNT) -> np.ndarray:
-    """Draw observations of random play as networks see them, [count, ...]: uint8, or float32 and not normalized.
+    """Draw observations of random play in the networks' format, [count, ...]: uint8, or float32, not normalized.
 
-    Action t is the t-th index drawn from (seed, 0, REFERENCE), or, where an action is a vector, its numbers are the
-    t-th of uniform ones between the bounds; the seed of episode e is the e-th drawn from (seed, 1, REFERENCE). Episodes
-    last until the environment's own limit.
+    Action t is the t-th index drawn from (seed, 0, REFERENCE); the numbers of a vector action are uniform between its
+    bounds and drawn likewise. The seed of episode e is the e-th drawn from (seed, 1, REFERENCE). Episodes last until
+    the environment's limit.
 
     Raises:
-        UserError: Actions have no bounds, or the environment cannot be made.
+        UserError: Actions have no bounds, or the environment cannot be created.
     """
     pool = make_pool(env)
     observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized

@@ -1,8 +1,8 @@
-"""Cache of rows of weights, so that an offspring is one perturbation away from its parent.
+"""Cache of rows of weights, so that an offspring needs a single perturbation of its parent's row.
 
-A missing genome is made from its nearest cached ancestor: one mutation per generation, never the whole line. Several
-missing genomes that share uncached ancestors share the work: where their lines part, the ancestor is made once. When
-the rows are used up, the genome that saves the least work is evicted, aged by GreedyDual (Young 1994).
+A missing genome is computed from its nearest cached ancestor: one mutation per generation, never the whole line.
+Missing genomes with common uncached ancestors share the work: the ancestor at which their lines branch is computed
+once. When all rows are in use, the genome that saves the least work is evicted, aged by GreedyDual (Young 1994).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from neuroevo.core.genome import Genome, Kind, Mutation
 
 @dataclass(frozen=True)
 class Fill:
-    """Instructions for making a genome's weights.
+    """Instructions for computing a genome's weights.
 
     Attributes:
         genome: The genome.
-        row: The row that is filled.
-        source: The row of an ancestor to start from; None: its root.
-        mutations: What follows, in order.
+        row: Row to fill.
+        source: Row of an ancestor to start from; None to start from the root.
+        mutations: Mutations to apply, in order.
     """
 
     genome: Genome
@@ -35,7 +35,7 @@ class Fill:
 
 @dataclass
 class _Cached:
-    """A row that is in use, and the priority with which it stays."""
+    """Cached row and its priority; the lowest priority is evicted first."""
 
     row: int
     work: int
@@ -47,17 +47,17 @@ class RowCache:
     """Assignment of rows [0, capacity) to genomes."""
 
     def __init__(self, capacity: int):
-        """Make an empty cache.
+        """Create an empty cache.
 
         Args:
-            capacity: The number of rows.
+            capacity: Number of rows.
         """
         if capacity < 1:
             raise ValueError(f"number of parent rows is {capacity}, expected at least 1")
         self._capacity = capacity
-        self._cached: dict[bytes, _Cached] = {}  # by digest, which keeps neither ancestors nor dense vectors alive
+        self._cached: dict[bytes, _Cached] = {}  # by digest: a genome would keep ancestors and dense vectors alive
         self._free = list(range(capacity))
-        self._age = 0  # the priority of the last genome that made room
+        self._age = 0  # priority of the last evicted genome
 
     def row(self, genome: Genome) -> int | None:
         """Return the row that holds the genome, or None."""
@@ -65,12 +65,12 @@ class RowCache:
         return None if cached is None else cached.row
 
     def drop(self, network: int) -> None:
-        """Forget the genomes of a network."""
+        """Remove the genomes of a network from the cache."""
         for digest in [digest for digest, cached in self._cached.items() if cached.network == network]:
             self._free.append(self._cached.pop(digest).row)
 
     def source(self, genome: Genome) -> tuple[int | None, Sequence[Mutation]]:
-        """Return the row of the nearest cached ancestor (None: start from the root), and the mutations that follow."""
+        """Return the row of the nearest cached ancestor (None: start from the root), and the mutations after it."""
         mutations: list[Mutation] = []
         for each in genome.line():
             cached = self._cached.get(each.digest)
@@ -81,13 +81,13 @@ class RowCache:
         return None, mutations[::-1]
 
     def require(self, genomes: Iterable[Genome], in_use: Collection[int] = ()) -> Iterable[Fill]:
-        """Yield the fills, to be carried out in order, after which the genomes are cached.
+        """Yield the fills that the caller must perform, in order, to cache the genomes.
 
-        When there are more genomes than rows, some stay without a row.
+        If there are more genomes than rows, some genomes get no row.
 
         Args:
-            genomes: The genomes that are needed.
-            in_use: Rows that must stay as they are.
+            genomes: The genomes to cache.
+            in_use: Rows that must not change.
         """
         needed = {genome.digest: genome for genome in dict.fromkeys(genomes)}
         for digest in list(needed)[self._capacity :]:
@@ -96,8 +96,8 @@ class RowCache:
             if digest in self._cached:
                 self._renew(self._cached[digest])
         plan = _plan([each for digest, each in needed.items() if digest not in self._cached], self._cached)
-        users = Counter(None if start is None else start.digest for _, start in plan)  # fills to come
-        spare: list[tuple[int, bytes]] | None = None  # a heap of those that may make room, once the rows are used up
+        users = Counter(None if start is None else start.digest for _, start in plan)  # remaining fills per start
+        spare: list[tuple[int, bytes]] | None = None  # heap of genomes that may be evicted, once no row is free
 
         def may_go(digest: bytes) -> bool:
             return digest in self._cached and digest not in needed and self._cached[digest].row not in in_use
@@ -109,13 +109,13 @@ class RowCache:
                 users[start.digest] -= 1
                 if spare is not None and not users[start.digest] and may_go(start.digest):
                     heappush(spare, (self._cached[start.digest].priority, start.digest))
-            source, mutations = self.source(genome)  # not what was planned if that had to make room
+            source, mutations = self.source(genome)  # differs from the plan if the planned start was evicted
             row = self._free.pop() if self._free else None
             if row is None:
                 if spare is None:
                     spare = self._room(each for each in self._cached if may_go(each) and not users[each])
                 row = self._evict(spare)
-            if row is None:  # only genomes are left that others are to start from
+            if row is None:  # only the starts of remaining fills are left
                 spare = self._room(filter(may_go, self._cached))
                 row = self._evict(spare)
             if row is None:
@@ -131,7 +131,7 @@ class RowCache:
         return spare
 
     def _evict(self, spare: list[tuple[int, bytes]]) -> int | None:
-        """Forget the genome of the least priority and return its row; None if the heap has none."""
+        """Evict the genome with the lowest priority and return its row; None if the heap is empty."""
         while spare:
             priority, digest = heappop(spare)
             if digest in self._cached:  # not evicted before
@@ -144,15 +144,15 @@ class RowCache:
 
 
 def needed_rows(genomes: Iterable[Genome], kind: Kind) -> list[Genome]:
-    """Return the genomes that must have a row before others can be played.
+    """Return the genomes that must be cached before a list of genomes can be played.
 
     Args:
-        genomes: Those to be played.
-        kind: Of the mutations that the lanes' rows are made for. If their weights are not materialized, the parents of
-            such genomes must have a row, and other genomes are played in their own. Otherwise none is needed.
+        genomes: Genomes to play.
+        kind: Kind of the lanes' mutations. If its weights are not materialized, the parents of such genomes must be
+            cached, and all other genomes are played from their cached row. Otherwise no genome needs to be cached.
 
     Raises:
-        UserError: The weights of a genome are not materialized, and its kind is another one.
+        UserError: The weights of a genome are not materialized, and it has another kind.
     """
     needed: dict[Genome, None] = {}
     for genome in genomes:
@@ -164,14 +164,14 @@ def needed_rows(genomes: Iterable[Genome], kind: Kind) -> list[Genome]:
 
 
 def _plan(missing: Sequence[Genome], cached: Collection[bytes]) -> list[tuple[Genome, Genome | None]]:
-    """Return what to make, in order: missing genomes and ancestors where their lines part, each with its start.
+    """Return the genomes to compute, in order, each with its start: missing genomes, and ancestors where lines branch.
 
-    An ancestor is made just before its descendants, and the last of these may take its row: ancestors in use are always
-    fewer than the genomes still to come, so that none has to make room while it is in use.
+    An ancestor is computed just before its descendants, and the last of these may take its row: ancestors in use are
+    always fewer than the remaining genomes, so that none is evicted while in use.
     """
     wanted = {genome.digest for genome in missing}
-    children: dict[bytes, list[Genome]] = defaultdict(list)  # of uncached ancestors and of the starts
-    starts: dict[bytes | None, tuple[Genome | None, list[Genome]]] = {}  # cached ancestors: the first genomes after it
+    children: dict[bytes, list[Genome]] = defaultdict(list)  # of uncached ancestors and of starts
+    starts: dict[bytes | None, tuple[Genome | None, list[Genome]]] = {}  # by cached ancestor: the genomes after it
     seen: set[bytes] = set()
     for genome in missing:
         for each in genome.line():
@@ -195,6 +195,6 @@ def _plan(missing: Sequence[Genome], cached: Collection[bytes]) -> list[tuple[Ge
                 source = genome
             stack += [(child, source) for child in reversed(below)]
         plans.append((start, plan))
-    # A start with a single fill first: the fill takes its row, and the row count does not grow. Roots last.
+    # Starts with a single fill come first: the fill takes the start's row and needs no further row. Roots last.
     plans.sort(key=lambda each: (each[0] is None, sum(source is each[0] for _, source in each[1])))
     return [step for _, plan in plans for step in plan]

@@ -1,4 +1,4 @@
-"""Import TensorFlow without its messages about oneDNN and CUDA, which none of its log levels silences (2.21)."""
+"""Import of TensorFlow without its messages about oneDNN and CUDA, which no log level of it silences (2.21)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from contextlib import contextmanager
 
 from neuroevo.core.extras import require
 
-_OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and others import them where they are installed
+_OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and other packages import them if they are installed
 _lean = False
 
 
 def skip_optional_imports() -> None:
-    """Make load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
+    """Make load_tensorflow() hide optional dependencies of Keras, which saves 110 MB and a second.
 
-    For processes that are neuroevo's alone. Whoever imports one of these packages later gets it.
+    Use this only in neuroevo's own processes. The packages can still be imported later.
     """
     global _lean
     _lean = True
 
 
 def load_tensorflow() -> None:
-    """Import TensorFlow and show what it writes to standard error only if the import fails.
+    """Import TensorFlow, and show its messages on standard error only if the import fails.
 
     Raises:
         UserError: TensorFlow is not installed.
@@ -34,7 +34,7 @@ def load_tensorflow() -> None:
     if "tensorflow" in sys.modules:
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # 2 still reports a missing GPU; real errors are exceptions
-    if _lean and sys.stderr.isatty():  # a command at which somebody looks
+    if _lean and sys.stderr.isatty():  # an interactive command
         print("neuroevo: loading TensorFlow, which takes a few seconds", file=sys.stderr)
     sys.stderr.flush()
     with tempfile.TemporaryFile() as remarks:
@@ -54,10 +54,10 @@ def load_tensorflow() -> None:
 
 @contextmanager
 def _hidden(packages: tuple[str, ...]) -> Iterator[None]:
-    """Keep packages that have not been imported yet from being found."""
+    """Hide packages that have not been imported yet from the import system."""
     hidden = [name for name in packages if name not in sys.modules]
     for name in hidden:
-        sys.modules[name] = None  # type: ignore[assignment]  # as the import system has it
+        sys.modules[name] = None  # type: ignore[assignment]  # makes imports fail
     try:
         yield
     finally:

@@ -1,1 +1,1 @@
-"""A run and its folder: what it writes, how it resumes, and how it is read."""
+"""Storage of runs: the database of a run folder, and reading and writing it."""

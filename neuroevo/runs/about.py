@@ -1,4 +1,4 @@
-"""What run.db says of the run itself: its configuration, where it was made, and its reference batch."""
+"""Storage of run metadata in run.db: configuration, origin, software versions and reference batch."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from neuroevo.runs.values import checksum
 from neuroevo.system.reading import parse_json
 
 _COLUMNS = ("token", "config", "origin", "info", "reference")
-FORKED = "forked_from"  # a key of info
+FORKED = "forked_from"  # a key of About.info
 
 
 @dataclass(frozen=True)
 class About:
-    """What a run is.
+    """Metadata of a run.
 
     Attributes:
-        config: Its configuration, as TOML.
-        origin: What results depend on, as JSON values.
-        info: Command, versions, commit and machine; and of each time that it was resumed, under "resumed".
-        reference: The number of the array with its reference batch; None if it needs none.
-        token: Drawn when the run began.
+        config: The configuration, as TOML.
+        origin: Everything that results depend on, as JSON values.
+        info: Command, versions, commit and machine; those of resumed sessions under "resumed".
+        reference: Row number of the array with the reference batch; None if the network needs none.
+        token: Random identifier of the run, drawn when the run began.
     """
 
     config: str
@@ -43,14 +43,14 @@ class About:
 
     @property
     def recorded(self) -> Recorded:
-        """What to load the configuration from."""
+        """The recorded configuration and user modules, to load the configuration from."""
         modules = self.info.get("own_modules")
         known = modules.items() if isinstance(modules, dict) else ()
         return Recorded(self.config, {name: str(each.get("path")) for name, each in known if isinstance(each, dict)})
 
 
 def write_about(database: Database, about: About) -> None:
-    """Store what a run is, or replace what is stored, in a transaction."""
+    """Store or replace a run's metadata, in a transaction."""
     row: dict[str, Any] = {
         "token": about.token or secrets.token_hex(16),
         "config": about.config,
@@ -62,7 +62,7 @@ def write_about(database: Database, about: About) -> None:
 
 
 def read_about(database: Database) -> About:
-    """Read what a run is. DamagedError: it was changed."""
+    """Read a run's metadata. DamagedError: the stored data is invalid or was changed."""
     row = database.row(
         tuple[str, str, str, str, int | None, int], f"SELECT {', '.join(_COLUMNS)}, checksum FROM run WHERE id = 1"
     )
@@ -76,9 +76,9 @@ def read_about(database: Database) -> About:
     except (TypeError, ValueError) as error:
         raise database.damaged(f"its table run or sessions is invalid: {error}") from None
     if not isinstance(loaded, dict) or not isinstance(loaded.get("env"), dict):
-        raise database.damaged("origin in its table run is not that of a run")
+        raise database.damaged("the value of origin in its table run is invalid")
     if not isinstance(known, dict) or not isinstance(known.get("versions"), dict):
-        raise database.damaged("info in its table run is not that of a run")
+        raise database.damaged("the value of info in its table run is invalid")
     return About(config, loaded, {**known, "resumed": resumed}, reference, token)
 
 
@@ -86,14 +86,14 @@ def read_reference(database: Database, config: Config) -> np.ndarray | None:
     """Read the reference batch of a run.
 
     Args:
-        database: The run's.
-        config: Its configuration.
+        database: The run's database.
+        config: The run's configuration.
 
     Returns:
-        Observations, uint8 or float32 [128, ...]; None where the run needs none.
+        Observations, uint8 or float32 [128, ...]; None if the network needs no reference batch.
 
     Raises:
-        UserError: It is missing or damaged, or does not consist of the environment's observations.
+        UserError: The batch is missing or damaged, or does not consist of the environment's observations.
     """
     if not config.needs_reference:
         return None
@@ -112,7 +112,7 @@ def read_reference(database: Database, config: Config) -> np.ndarray | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value with infinite numbers, such as a bound of a robot's, as text: JSON has none."""
+    """Convert infinite numbers in a value, such as a joint limit, to text: JSON does not support them."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""run.db: the SQLite database of a run, opened as a file that anybody may have written.
+"""run.db, the SQLite database of a run, treated as untrusted input.
 
-A database is used only if its tables are exactly those of schema.sql, so that nothing in it is executed: no trigger,
-view or function. Values are checked against types, and against checksums, since SQLite has none.
+A database is accepted only if its tables are exactly those of schema.sql, so that it cannot execute a trigger, view or
+function. Values are validated against types and checksums, since SQLite has no checksums of its own.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from neuroevo.runs.values import DamagedError, array_of, array_row, checksum, sh
 
 DATABASE = "run.db"
 _SCHEMA = Path(__file__).with_name("schema.sql")
-_MOST_BYTES = 1 << 30  # of a text or a blob
-_FREE_BYTES, _FREE_STEPS = 1_000_000, 10_000_000  # of a query's rows, and of SQLite's machine, for files of any size
+_MOST_BYTES = 1 << 30  # limit of a text or a blob
+_FREE_BYTES, _FREE_STEPS = 1_000_000, 10_000_000  # a query may use these whatever the file's size: rows, VM steps
 _STEPS_AT_ONCE = 1_000_000
-_LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
-_FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second of a message that quotes the file
+_LEAST_ROOM = 1 << 16  # bytes; a disk with less free space counts as full
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)  # UnicodeDecodeError: SQLite's message quotes invalid text of the file
 _NUMBERS = ("application_id", "user_version")
 _IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
-# What ANALYZE adds, which other programs run when they close a database. It only changes how queries are carried out.
+# Tables that ANALYZE adds, which other programs run when they close a database. They affect query plans only.
 _STATISTICS = {
     ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
@@ -40,15 +40,15 @@ _STATISTICS = {
 
 
 class LostDatabase(DiskError):
-    """The database was deleted, replaced or cut while a process was writing it."""
+    """Error: the database was deleted, replaced or truncated while a process was writing it."""
 
 
 class Database:
-    """A connection; use it as a context manager, or close() it.
+    """Connection to a run's database; use it as a context manager, or call close().
 
     Args:
-        file: The database's file.
-        mode: "ro", "rw", or "rwc" for a file that need not exist.
+        file: The database file.
+        mode: "ro", "rw", or "rwc" to create a missing file.
 
     Raises:
         DamagedError: The file is not a run's database.
@@ -59,9 +59,9 @@ class Database:
     def __init__(self, file: Path, mode: str = "ro"):
         self.file = file
         self._new, self._mode = not _is_there(file), mode
-        for kind in ("wal", "shm", "journal"):  # SQLite would wait for the other end of a pipe
+        for kind in ("wal", "shm", "journal"):  # SQLite would block on a pipe
             _is_there(Path(f"{file}-{kind}"))
-        self._steps = 0  # of the statement that is executed
+        self._steps = 0  # VM steps of the current statement
         self._connection = self._connect(mode)
         try:
             self._prepare(mode)
@@ -72,7 +72,7 @@ class Database:
     def _connect(self, mode: str) -> sqlite3.Connection:
         name = f"file:{quote(os.fsencode(os.path.abspath(self.file)))}?mode={mode}"
         try:
-            # Readers are used by one thread at a time, but not always by the one that has opened them.
+            # Only one thread uses a reader at any time, but not always the thread that opened it.
             return sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0, check_same_thread=False)
         except sqlite3.Error as error:
             raise self._error(error) from error
@@ -83,9 +83,9 @@ class Database:
                 self._defend(mode)
             except sqlite3.OperationalError as error:
                 if mode == "ro" and "readonly" in str(error):
-                    other = "rw"  # a process was killed in the middle of a change, which SQLite has to roll back first
+                    other = "rw"  # a process was killed during a transaction, which SQLite must roll back first
                 elif mode == "ro" and "unable to open" in str(error) and _is_missing(Path(f"{self.file}-wal")):
-                    other = "ro&immutable=1"  # the folder cannot be written, and no process is writing
+                    other = "ro&immutable=1"  # the folder is not writable, and no process is writing
                 else:
                     raise
                 self._connection.close()
@@ -96,10 +96,10 @@ class Database:
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self._connection.execute("PRAGMA cell_size_check = ON")
-        if mode == "ro":  # what writes checks the file
+        if mode == "ro":  # writers check the whole file instead
             self._connection.set_progress_handler(self._count_steps, _STEPS_AT_ONCE)
             self._connection.execute("PRAGMA query_only = ON")
-            self._connection.execute("BEGIN")  # all that is read is of one moment
+            self._connection.execute("BEGIN")  # all reads see one snapshot
         if not self._new:
             self._check_schema()
 
@@ -122,11 +122,11 @@ class Database:
     def create_tables(self) -> None:
         """Create the tables in a new file."""
         with self.told():
-            self._connection.executescript(f"BEGIN; {_SCHEMA.read_text()} COMMIT;")  # else each table is synced
+            self._connection.executescript(f"BEGIN; {_SCHEMA.read_text()} COMMIT;")  # a single sync
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """In the block, raise SQLite's errors as neuroevo's."""
+        """Convert SQLite's errors in the block to neuroevo's."""
         try:
             yield
         except _FAILURES as error:
@@ -137,12 +137,12 @@ class Database:
 
         Args:
             sql: The statement.
-            values: Of its parameters.
+            values: Values of its parameters.
 
         Raises:
             DamagedError: The file is damaged.
             DiskError: The disk is full or broken.
-            UserError: The file may not be written, or another process writes it.
+            UserError: The file may not be written, or another process is writing it.
         """
         try:
             return self._connection.execute(sql, values)
@@ -150,7 +150,7 @@ class Database:
             raise self._error(error) from error
 
     def insert(self, table: str, values: Mapping[str, Any], replace: bool = False) -> int:
-        """Insert a row, or with `replace` put it in the place of one with the same key; return its number."""
+        """Insert a row and return its number; with `replace`, overwrite a row with the same key."""
         names, marks, verb = ", ".join(values), ", ".join("?" * len(values)), "REPLACE" if replace else "INSERT"
         return self.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
 
@@ -164,18 +164,18 @@ class Database:
         """Read rows.
 
         Args:
-            kind: A row's type, such as tuple[int, float | None].
+            kind: Type of a row, such as tuple[int, float | None].
             sql: The query.
-            values: Of its parameters.
+            values: Values of its parameters.
 
         Returns:
-            Tuples of these types.
+            Tuples of type `kind`.
 
         Raises:
-            DamagedError: A value is of another type, or the file is damaged.
+            DamagedError: A value has another type, or the file is damaged.
             DiskError: The disk is broken.
         """
-        plain = [each.item() if isinstance(each, np.generic) else each for each in values]  # else it is a blob
+        plain = [each.item() if isinstance(each, np.generic) else each for each in values]  # stored as blobs otherwise
         try:
             self._steps = 0
             found = self._fetch(self._connection.execute(sql, plain))
@@ -188,18 +188,18 @@ class Database:
             raise self.damaged(f"row {first['loc'][0]} has {str(first['input'])[:80]!r}, {first['msg']}") from None
 
     def _fetch(self, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-        """Fetch rows, as many as a file of this size can have: its pages may refer to each other in circles."""
+        """Fetch rows, at most as many as fit in a file of this size: its pages may form a cycle."""
         found: list[tuple[Any, ...]] = []
         size = 0
         while chunk := cursor.fetchmany(1000):
             found += chunk
             size += sum(len(each) if isinstance(each, str | bytes) else 8 for row in chunk for each in row)
             if size > _FREE_BYTES and size > 16 * self._size_of_files():
-                raise self.damaged("it has more rows than a file of its size can have")
+                raise self.damaged("a query returned more rows than a file of this size can contain")
         return found
 
     def _count_steps(self) -> bool:
-        """Return whether a statement has taken more steps than a file of this size can need, by which it ends."""
+        """Return whether a statement exceeded the steps that a file of this size can need, to interrupt it."""
         self._steps += _STEPS_AT_ONCE
         return self._steps > _FREE_STEPS and self._steps > 64 * self._size_of_files()
 
@@ -208,14 +208,14 @@ class Database:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def row(self, kind: Any, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Return the first row that rows() reads; None without one."""
+        """Return the first row that rows() reads; None if there are no rows."""
         return next(iter(self.rows(kind, sql, values)), None)
 
     def check(self) -> None:
         """Check the structure of the whole file, which SQLite relies on when it writes.
 
         Raises:
-            DamagedError: It is damaged.
+            DamagedError: The file is damaged.
             DiskError: The disk is broken.
         """
         (found,) = self.row(tuple[str], "PRAGMA integrity_check(1)")
@@ -225,7 +225,7 @@ class Database:
             raise self.damaged(" ".join(found.split())[:200])
 
     def copy(self, file: Path) -> None:
-        """Copy the database as it is at one moment to a new file, also while another process writes.
+        """Copy a snapshot of the database to a new file, even while another process writes.
 
         Raises:
             DamagedError: The database is damaged.
@@ -242,16 +242,16 @@ class Database:
             raise self._error(error) from error
 
     def add_array(self, array: np.ndarray, state: int | None = None) -> int:
-        """Store an array; return the number of its row.
+        """Store an array and return its row number.
 
         Args:
-            array: Numbers.
-            state: The state that it belongs to, with which it is deleted.
+            array: Array of a numeric dtype.
+            state: The state that owns the array; deleting the state deletes the array.
         """
         return self.insert("arrays", array_row(array, state))
 
     def array(self, number: int, state: int | None = None) -> np.ndarray:
-        """Read an array of a state, or of the run itself (None). DamagedError: it is missing or changed."""
+        """Read an array of a state, or of the run itself (None). DamagedError: it is missing or was changed."""
         row = self.row(
             tuple[int | None, str, str, bytes, int],
             "SELECT state, dtype, shape, data, checksum FROM arrays WHERE id = ?",
@@ -265,14 +265,14 @@ class Database:
             raise self.damaged(f"array {number}: {error}") from None
 
     def damaged(self, reason: str) -> DamagedError:
-        """Return the exception for content that neuroevo has not written."""
+        """Return the exception for invalid content."""
         return DamagedError(f"{self.file} is damaged: {reason}")
 
     def _error(self, error: Exception) -> Exception:
-        """Return what to raise in place of an error of SQLite's."""
+        """Return the exception to raise for an error of SQLite."""
         if isinstance(error, UnicodeDecodeError):
-            return self.damaged("a text in it is not UTF-8")
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote the file
+            return self.damaged("it contains text that is not UTF-8")
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # may quote the file
         if text.startswith(("Could not decode", "malformed database schema")):
             return self.damaged(text.partition(" with text ")[0][:200])
         if "full" in text:
@@ -289,12 +289,12 @@ class Database:
             return self.damaged("a query takes more steps than a file of its size can need")
         if "locked" in text or "busy" in text:
             return UserError(f"another process is using {self.file}")
-        if "malformed" in text or "not a database" in text:  # which SQLite also says of what cannot be read
+        if "malformed" in text or "not a database" in text:  # SQLite reports some read errors like this
             text += ", or its disk is broken"
         return self.damaged(text)
 
     def _disk_reason(self) -> str:
-        """Return why the disk fails, which SQLite does not say: it is full, or broken."""
+        """Return whether the disk is full or broken, which SQLite does not report."""
         try:
             room = os.statvfs(self.file.parent)
         except OSError as error:
@@ -314,7 +314,7 @@ class Database:
 
 
 def _is_there(file: Path) -> bool:
-    """Return whether there is a file. UserError: it may not be looked at, or is not a regular file."""
+    """Return whether a file exists. UserError: it may not be accessed, or is not a regular file."""
     try:
         mode = os.lstat(file).st_mode
     except FileNotFoundError:
@@ -328,7 +328,7 @@ def _is_there(file: Path) -> bool:
 
 
 def _is_missing(file: Path) -> bool:
-    """Return whether there is no such file. A disk that cannot tell has one, whose opening then says why it fails."""
+    """Return whether a file is missing. After a disk error it is not, so that opening it reports the error."""
     try:
         os.stat(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -339,13 +339,13 @@ def _is_missing(file: Path) -> bool:
 
 
 def _may(path: Path, mode: int) -> bool:
-    """Return whether the user that this process acts for may do something with a path."""
+    """Return whether this process's effective user may access a path in a mode of os.access()."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 @lru_cache
 def _expected() -> tuple[tuple[int, int], list[tuple[Any, ...]]]:
-    """Return application_id and user_version, and what _IDENTITY finds, of a new database."""
+    """Return the application_id and user_version, and the result of _IDENTITY, of a new database."""
     with sqlite3.connect(":memory:") as memory:
         memory.executescript(_SCHEMA.read_text())
         numbers = [memory.execute(f"PRAGMA {name}").fetchone()[0] for name in _NUMBERS]

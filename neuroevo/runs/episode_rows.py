@@ -1,4 +1,4 @@
-"""Outcomes of episodes as rows of run.db, so that a resumed run plays no episode twice."""
+"""Storage of episode outcomes in run.db, so that a resumed run does not repeat finished episodes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ log = logging.getLogger("neuroevo")
 _COLUMNS = ("digest", "return", "steps", "retries", "failure", "sums", "dtype", "behavior")
 _INSERT = f"INSERT OR REPLACE INTO episodes ({', '.join(_COLUMNS)}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _ROW = tuple[bytes, Number, int, int | None, str, bytes, str, bytes, int]
-_MOST_STEPS = 1 << 40  # of an episode; far from where the sums of all episodes end to be numbers
+_MOST_STEPS = 1 << 40  # of an episode; small enough that the sums of all episodes cannot overflow
 
 
 class EpisodeRows(Journal):
-    """The journal of a run. What goes wrong with it is logged, and ends no run.
+    """Journal of a run. Its errors are logged and do not stop the run.
 
     Args:
-        database: The run's.
+        database: The run's database.
         seconds: Wall time of the run so far.
 
     Attributes:
-        known_episodes: Outcomes from an earlier session, by the episode's digest.
+        known_episodes: Outcomes from earlier sessions by episode digest.
     """
 
     def __init__(self, database: Writer, seconds: float):
@@ -46,9 +46,9 @@ class EpisodeRows(Journal):
                 if checksum(*row[:-1]) == row[-1] and len(row[0]) == DIGEST_BYTES and 1 <= row[2] <= _MOST_STEPS:
                     self.known_episodes[row[0]] = row[1:-1]
                 else:
-                    log.warning("an outcome of an episode in %s is damaged; it is played again", database.file)
+                    log.warning("the outcome of an episode in %s is damaged; replaying the episode", database.file)
         except DamagedError as error:
-            log.warning("%s; the outcomes of its episodes are not used", error)
+            log.warning("%s; ignoring its episode outcomes", error)
 
     @override
     def known(self, digests: Sequence[bytes]) -> list[EpisodeResults]:
@@ -64,7 +64,7 @@ class EpisodeRows(Journal):
             try:
                 results.append(_results(rows, indices, bool(no_retries), str(dtype)))
             except DamagedError as error:
-                log.warning("outcomes of episodes are damaged: %s; they are played again", error)
+                log.warning("outcomes of episodes are damaged: %s; replaying the episodes", error)
         for digest in digests:
             self.known_episodes.pop(digest, None)
         return results
@@ -76,11 +76,11 @@ class EpisodeRows(Journal):
         try:
             with self._database.transaction():
                 for row in _rows(digests, results):
-                    if math.isfinite(row[1]):  # others end the run
+                    if math.isfinite(row[1]):  # a return that is not finite ends the run
                         self._database.execute(_INSERT, row)
                 self._database.set_seconds(self.seconds())
         except (DiskError, UserError) as error:
-            log.warning("outcomes of episodes cannot be kept (%s); a run that is resumed plays them again", error)
+            log.warning("outcomes of episodes cannot be kept (%s); a resumed run will replay the episodes", error)
             self._database = None
 
     def seconds(self) -> float:
@@ -114,7 +114,7 @@ def _rows(digests: Sequence[bytes], results: EpisodeResults) -> list[tuple[Any, 
 
 
 def _results(rows: Sequence[Sequence[object]], ids: Sequence[int], no_retries: bool, dtype: str) -> EpisodeResults:
-    """DamagedError: an array is invalid."""
+    """Combine rows into results. DamagedError: an array is invalid."""
     returns, steps, retries, failures, sums, _, behaviors = zip(*rows, strict=True)
 
     def stacked(kind: str, parts: Sequence[bytes]) -> np.ndarray:

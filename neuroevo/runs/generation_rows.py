@@ -1,4 +1,4 @@
-"""Finished generations as rows of run.db: their numbers and elites."""
+"""Storage of finished generations in run.db: their metrics and elites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroevo.system.reading import parse_json
 from neuroevo.training.record import COLUMNS, NOT_EVALUATED, RETRIES, GenerationRecord, Record, checked_metrics
 
 _COLUMNS = tuple(name for name in COLUMNS if name not in ("generation", "fitness"))
-_WHOLE = ("max_episode_steps", "steps_", "frames_", "failures_")  # beginnings of the names of whole numbers
+_WHOLE = ("max_episode_steps", "steps_", "frames_", "failures_")  # prefixes of integer columns
 _MAYBE = ("validation_mean", "test_mean", "test_standard_error")
 _NAMES = ("generation", "tested", "elite", *_COLUMNS, "metrics", "normalizer_mean", "normalizer_std")
 
@@ -34,12 +34,12 @@ _ROW: Any = tuple[_KINDS]  # type: ignore[valid-type]
 
 
 def write_generation(database: Database, record: GenerationRecord | Record, genomes: GenomeWriter) -> None:
-    """Store a generation's numbers and elite, or replace those that are stored.
+    """Store a generation's metrics and elite, replacing a stored row.
 
     Args:
-        database: The run's, in a transaction.
-        record: The generation; a Record's elite has been tested.
-        genomes: Writes the elite.
+        database: The run's database, in a transaction.
+        record: The generation; a Record if its elite has been tested.
+        genomes: Writer of the elite's genome.
     """
     tested = isinstance(record, Record)
     values = (record if isinstance(record, Record) else record.evaluated(NOT_EVALUATED)).row()
@@ -57,15 +57,15 @@ def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[di
     """Read the rows of generations whose elite has been tested.
 
     Args:
-        database: The run's.
-        first: The first generation.
-        fitness: Whether the rows have the list of every member's fitness.
+        database: The run's database.
+        first: First generation.
+        fitness: Whether to include the list of all members' fitness in each row.
 
     Returns:
-        The rows as Record.row() made them, from the first one on.
+        The rows in the format of Record.row(), starting with generation `first`.
 
     Raises:
-        DamagedError: A row is damaged, or one is missing.
+        DamagedError: A row is damaged or missing.
     """
     last = last_generation(database)
     found: list[dict[str, Any]] = []
@@ -81,15 +81,15 @@ def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[di
 
 
 def last_generation(database: Database) -> int:
-    """Return the last generation whose elite has been tested, -1 before there is one.
+    """Return the last generation whose elite has been tested; -1 if there is none yet.
 
     Raises:
-        DamagedError: A row is damaged, or one is missing.
+        DamagedError: A row is damaged or missing.
     """
     (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
     (members,) = database.row(tuple[int], "SELECT count(*) FROM populations")
     if count != members:
-        raise database.damaged(f"it has {count:,} generations, but the members of {members:,}")
+        raise database.damaged(f"it contains {count:,} generations, but members of {members:,} generations")
     for generation in reversed(range(count)):
         if _checked(database, generation, generation + 1)[0][1]:
             return generation
@@ -97,10 +97,10 @@ def last_generation(database: Database) -> int:
 
 
 def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer | None]:
-    """Read the elite of a generation, and what its networks saw observations through.
+    """Read the elite of a generation and its observation normalizer, if any.
 
     Raises:
-        DamagedError: Its row is missing or damaged.
+        DamagedError: The row is missing or damaged.
     """
     (row,) = _checked(database, generation, generation + 1)
     try:
@@ -111,7 +111,7 @@ def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer 
 
 
 def _checked(database: Database, first: int, end: int) -> list[Sequence[Any]]:
-    """Read the rows of generations. DamagedError: one is missing or damaged."""
+    """Read the rows of generations. DamagedError: a row is missing or damaged."""
     query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation >= ? AND generation < ?"
     rows: list[Sequence[Any]] = database.rows(_ROW, f"{query} ORDER BY generation", [first, end])
     for number, row in zip_longest(range(first, end), rows):
@@ -123,7 +123,7 @@ def _checked(database: Database, first: int, end: int) -> list[Sequence[Any]]:
 
 
 def _normalizer(generation: int, mean: bytes | None, std: bytes | None) -> Normalizer | None:
-    """ValueError: it is not one."""
+    """Decode a normalizer. ValueError: its values are invalid."""
     if mean is None and std is None:
         return None
     mean, std = mean or b"", std or b""
@@ -133,7 +133,7 @@ def _normalizer(generation: int, mean: bytes | None, std: bytes | None) -> Norma
 
 
 def _row(database: Database, row: Sequence[Any]) -> dict[str, Any]:
-    """Return a row as Record.row() makes it, without fitness. DamagedError: its metrics are invalid."""
+    """Return a row in the format of Record.row(), without fitness. DamagedError: its metrics are invalid."""
     values = dict(zip(_NAMES, row, strict=False))
     try:
         metrics = parse_json(values["metrics"])
@@ -141,7 +141,7 @@ def _row(database: Database, row: Sequence[Any]) -> dict[str, Any]:
             raise ValueError(f"{str(metrics)[:80]} is not a table")
         checked_metrics("it", {name: value for name, value in metrics.items() if name != RETRIES})
         if type(metrics.get(RETRIES, 0)) is not int:
-            raise ValueError(f"it has {RETRIES} that are not a whole number")
+            raise ValueError(f"{RETRIES} is {str(metrics[RETRIES])[:80]}, expected an integer")
     except ValueError as error:
         raise database.damaged(f"the metrics of generation {row[0]} are invalid: {inline(str(error))}") from None
     return {"generation": row[0], **metrics, **{name: values[name] for name in _COLUMNS}}

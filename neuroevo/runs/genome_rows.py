@@ -1,4 +1,4 @@
-"""Genomes as rows of run.db: the tree of core/genome.py, in which every ancestor is stored once."""
+"""Storage of genomes in run.db: the tree of core/genome.py, with every ancestor stored once."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ WHERE own.id IN (SELECT value FROM json_each(?))
 
 
 class Step(NamedTuple):
-    """The last mutation of a genome, or its root.
+    """Last mutation of a genome, or its root.
 
     Attributes:
-        seed: Of the mutation, or of a root's initial weights; 0 for a root that is a center.
-        scale: Of the mutation; 0 for a root.
-        born: The generation and the place in which the parent was a member first; None if it was not.
-        centers: The names of centers that the mutation changes, or is scaled by, or that the root is.
-        network: The genome's network.
+        seed: Seed of the mutation, or of a root's initial weights; 0 if the root is a center.
+        scale: Scale of the mutation; 0 for a root.
+        born: Generation and index in which the parent first was a member; None if it never was.
+        centers: Names of the centers that the mutation changes or is scaled by, or of the center that is the root.
+        network: Network of the genome.
     """
 
     seed: int
@@ -58,11 +58,11 @@ class Step(NamedTuple):
 
 
 class GenomeWriter:
-    """Writer of genomes, which knows the rows of those that the next generation can descend from.
+    """Writer of genomes that caches the row numbers of possible ancestors of the next generation.
 
     Args:
-        database: The run's.
-        known: The numbers of the rows of genomes.
+        database: The run's database.
+        known: Row numbers of genomes that are stored already.
     """
 
     def __init__(self, database: Database, known: Mapping[Genome, int] | None = None):
@@ -72,11 +72,11 @@ class GenomeWriter:
         self._networks: dict[str, int] = {}
 
     def rows_of(self, genomes: Iterable[Genome]) -> list[int]:
-        """Return the numbers of genomes' rows, which are inserted where they are missing, ancestors first."""
+        """Return the row numbers of genomes; insert missing rows, ancestors first."""
         return [self._row_of(genome) for genome in genomes]
 
     def members(self, genomes: Sequence[Genome], generation: int) -> list[int]:
-        """Return rows_of() the members of a generation; a genome's row records where it was a member first."""
+        """Return rows_of() the members of a generation, and record there where each genome first was a member."""
         numbers = []
         for place, genome in enumerate(genomes):
             if genome in self._known:
@@ -92,17 +92,17 @@ class GenomeWriter:
 
     @property
     def known(self) -> dict[Genome, int]:
-        """The numbers of the rows of genomes that need not be stored again."""
+        """Row numbers of the genomes that are stored already."""
         return dict(self._known)
 
     def keep(self, genomes: Iterable[Genome]) -> None:
-        """Forget all genomes but these."""
+        """Remove all genomes except these from the cache."""
         self._known = {genome: self._known[genome] for genome in genomes if genome in self._known}
         self._centers.clear()
         self._networks.clear()
 
     def center(self, center: Center) -> int:
-        """Return the number of a center's row, which is inserted, without weights, where it is missing."""
+        """Return the row number of a center; insert a missing row, without weights."""
         if center not in self._centers:
             self._database.execute("INSERT OR IGNORE INTO centers (name) VALUES (?)", [center.name])
             self._centers[center] = self._database.row(
@@ -111,7 +111,7 @@ class GenomeWriter:
         return self._centers[center]
 
     def _network(self, network: int | str) -> int:
-        """Return the number of a network; a text is inserted where it is missing."""
+        """Return the number of a network; insert the row of a missing network text."""
         if not isinstance(network, str):
             return network
         if network not in self._networks:
@@ -152,16 +152,15 @@ def read_genomes(
     """Read genomes and all of their ancestors.
 
     Args:
-        database: The run's.
-        numbers: Of the genomes' rows.
-        births: Gets the generation and the place in which each of the genomes was a member first; None for one that was
-            not.
+        database: The run's database.
+        numbers: Row numbers of the genomes.
+        births: Filled with the generation and index in which each genome first was a member, None if it never was.
 
     Returns:
-        The genomes by the numbers of their rows, ancestors too. Centers have weights as far as these are kept.
+        The genomes and their ancestors by row number. Centers have weights if these are still stored.
 
     Raises:
-        DamagedError: A row is missing, or is not what its digest says.
+        DamagedError: A row is missing, or does not match its digest.
     """
     wanted = set(numbers)
     rows = database.rows(_ROW, _LINES, [json.dumps(sorted(wanted))])
@@ -174,7 +173,7 @@ def read_genomes(
         except (KeyError, TypeError, ValueError) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if genome.digest != digest:
-            raise database.damaged(f"genome {number} has another digest than its row says")
+            raise database.damaged(f"genome {number} does not match the digest in its row")
         found[number] = genome
         if births is not None:
             births[genome] = _birth(database, number, digest, generation, place, total)
@@ -184,14 +183,14 @@ def read_genomes(
 
 
 def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
-    """Read the last mutations of genomes, without earlier ancestors than their parents.
+    """Read the last mutations of genomes, without any ancestors before their parents.
 
     Args:
-        database: The run's.
-        numbers: Of the genomes' rows.
+        database: The run's database.
+        numbers: Row numbers of the genomes.
 
     Raises:
-        DamagedError: A row is missing, or is not what its digest says.
+        DamagedError: A row is missing, or does not match its digest.
     """
     found: dict[int, Step] = {}
     born: dict[int | None, tuple[int, int] | None] = {None: None}  # of parents
@@ -203,14 +202,14 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
                 raise database.damaged(f"genome {parent} is missing")
             born[parent] = _birth(database, parent, before, generation, place, total)
             if root is not None and Genome(Center.named(root), networks[origin]).digest != before:
-                raise database.damaged(f"genome {parent} has another digest than its row says")
+                raise database.damaged(f"genome {parent} does not match the digest in its row")
         own[-1] = networks[own[-1]]
         try:
             found[number], expected = _step(own, parent, root, networks.get(origin), before, born[parent])
         except (TypeError, ValueError, struct.error) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if digest != expected:
-            raise database.damaged(f"genome {number} has another digest than its row says")
+            raise database.damaged(f"genome {number} does not match the digest in its row")
     for missing in set(numbers) - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return [found[number] for number in numbers]
@@ -236,7 +235,7 @@ def _step(
 
 
 def _kind(rank: int | None, center: Center | None, network: int | str, origin: int | str | None) -> Kind:
-    """Return the kind of a mutation to a network, given that of the parent."""
+    """Return the kind of a mutation, given the networks of the child and of the parent."""
     if network != origin:
         return Graft(str(network))
     if rank is not None:
@@ -247,18 +246,18 @@ def _kind(rank: int | None, center: Center | None, network: int | str, origin: i
 def _birth(
     database: Database, number: int, digest: bytes, generation: int | None, place: int | None, total: int
 ) -> tuple[int, int] | None:
-    """Return where a genome was a member first; None if it was not. DamagedError: its row has been changed."""
+    """Return where a genome first was a member; None if it never was. DamagedError: its row has been changed."""
     if checksum(digest, generation, place) != total:
         raise database.damaged(f"generation or place of genome {number} has been changed")
     if generation is None or place is None:
         return None
     if min(generation, place) < 0:
-        raise database.damaged(f"genome {number} is invalid: it was member {place} of generation {generation} first")
+        raise database.damaged(f"genome {number} is invalid: it has generation {generation} and place {place}")
     return generation, place
 
 
 def forget_births(database: Database, generation: int) -> None:
-    """Delete, in a transaction, where genomes were members first if that was in a generation or later."""
+    """Clear, in a transaction, the first membership of genomes that first were members in a generation or later."""
     query = "SELECT id, digest FROM genomes WHERE generation >= ?"
     for number, digest in database.rows(tuple[int, bytes], query, [generation]):
         database.execute(
@@ -270,7 +269,7 @@ def forget_births(database: Database, generation: int) -> None:
 def _decode(
     row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center], networks: Mapping[int, int | str]
 ) -> Genome:
-    """KeyError, TypeError, ValueError: it is not a genome's row, or an ancestor's is missing or comes later."""
+    """Decode a genome. KeyError, TypeError, ValueError: the row is invalid, or its parent's is missing or later."""
     parent, seed, scale, rank, center, number = row
     network = networks[number]
     if parent is None:
@@ -282,7 +281,7 @@ def _decode(
 
 
 def _read_networks(database: Database, numbers: Iterable[int]) -> dict[int, int | str]:
-    """Return networks by the numbers that genomes' rows have. DamagedError: one is missing or out of range."""
+    """Return networks by the numbers stored in genome rows. DamagedError: a number is missing or out of range."""
     found: dict[int, int | str] = {number: number for number in numbers if 0 <= number < MAX_COUNT}
     wanted = sorted(-number for number in set(numbers) - found.keys())
     query = "SELECT id, text FROM networks WHERE id IN (SELECT value FROM json_each(?))"
@@ -294,7 +293,7 @@ def _read_networks(database: Database, numbers: Iterable[int]) -> dict[int, int 
 
 
 def _read_centers(database: Database, numbers: Iterable[int]) -> dict[int, Center]:
-    """Read centers by the numbers of their rows. DamagedError: one is not what its name says."""
+    """Read centers by row number. DamagedError: the weights of a center do not match its name."""
     query = "SELECT id, name, weights FROM centers WHERE id IN (SELECT value FROM json_each(?))"
     found = {}
     for number, name, weights in database.rows(tuple[int, str, bytes | None], query, [json.dumps(sorted(numbers))]):

@@ -1,6 +1,6 @@
-"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended.
+"""Storage of the members of every generation of a run: parents, fitness, steps and behaviors.
 
-Writing and reading are in one file, longer than others, since both know the form of the rows.
+This file is long because it contains both writing and reading, which share the format of the rows.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes, read_steps
 from neuroevo.runs.values import DamagedError, Number, array_of, checksum
 
-_BEHAVIORS = (np.uint8, np.float32, np.float64)  # the smallest that has the numbers is chosen
+_BEHAVIORS = (np.uint8, np.float32, np.float64)  # the smallest lossless one is used
 _STORED = ("|u1", "<f4", "<f8")
-_MOST_BYTES = 1 << 28  # of a generation's behaviors; SQLite's limit is of what is compressed
+_MOST_BYTES = 1 << 28  # limit of a generation's behaviors; SQLite limits only the compressed size
 _MEMBERS = tuple[int, int | None, Number, int, Number | None]
 _KEPT = """
 SELECT generation FROM populations AS each WHERE EXISTS (
@@ -35,18 +35,18 @@ class Members:
     """The N members of a generation.
 
     Attributes:
-        generation: Its number, from 0.
-        parents: The parent of each, int64 [N, 2]: the generation and the index in which it was a member first.
-            (-1, -1): none that was a member, such as of a first genome, or of an offspring of a center.
-        seeds: Of the last mutation, int64 [N]; of the initial weights where there is none; 0 for a center.
-        scales: Of the last mutation, float32 [N]; 0 where there is none.
-        fitness: float64 [N].
-        steps: Of all episodes of each together, int64 [N].
-        centers: The names of centers that members are made from.
-        behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
-            kept.
-        novelty: float64 [N], NaN where the behavior is unknown; None where the algorithm does not measure it.
-        networks: The texts of members' own networks, [N]; None where all members have a configured one.
+        generation: Number of the generation, from 0.
+        parents: Parent of each member, int64 [N, 2]: the generation and index in which the parent first was a member.
+            (-1, -1) without such a parent, as for initial genomes and the offspring of a center.
+        seeds: Seed of each member's last mutation, int64 [N]; without a mutation, the seed of the initial weights, or 0
+            for a center.
+        scales: Scale of each member's last mutation, float32 [N]; 0 without a mutation.
+        fitness: Fitness of each member, float64 [N].
+        steps: Total steps of each member's episodes, int64 [N].
+        centers: Names of the centers that members are derived from.
+        behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if not stored.
+        novelty: float64 [N], NaN where the behavior is unknown; None if the algorithm does not measure novelty.
+        networks: Text of each member's own network, [N]; None if all members use a configured network.
     """
 
     generation: int
@@ -66,20 +66,20 @@ class Members:
 
     @property
     def played_behaviors(self) -> np.ndarray | None:
-        """The behaviors as algorithms receive them: bytes as float32, others as float64."""
+        """The behaviors as algorithms receive them: uint8 converted to float32, other dtypes to float64."""
         if self.behaviors is None:
             return None
         return self.behaviors.astype(np.float32 if self.behaviors.dtype == np.uint8 else np.float64)
 
 
 class MembersReader:
-    """The members of a run, which another process may be training meanwhile; nothing is written.
+    """Read-only access to the members of a run, which another process may be training at the same time.
 
     Args:
-        folder: The run's.
+        folder: The run folder.
 
     Attributes:
-        path: The run's database.
+        path: The database file.
 
     Example:
         >>> from neuroevo.runs.members import MembersReader
@@ -92,12 +92,12 @@ class MembersReader:
 
     @property
     def generations(self) -> int:
-        """One more than the last generation whose members' genomes are kept, 0 if none are."""
+        """One more than the last generation whose genomes are stored; 0 if no genomes are stored."""
         with Database(self.path) as database:
             return _count(database)
 
     def kept(self) -> list[int]:
-        """Return the generations whose members' genomes are kept."""
+        """Return the generations whose genomes are stored."""
         with Database(self.path) as database:
             return [generation for (generation,) in database.rows(tuple[int], f"{_KEPT} ASC")]
 
@@ -105,11 +105,11 @@ class MembersReader:
         """Read a generation's members.
 
         Args:
-            generation: Its number.
-            behaviors: Whether to read behaviors, where they are kept.
+            generation: Number of the generation.
+            behaviors: Whether to read behaviors, if they are stored.
 
         Raises:
-            UserError: Its members are not kept, or the file is damaged.
+            UserError: The members are not stored, or the file is damaged.
         """
         found = self.find(generation, behaviors)
         if found is None:
@@ -117,25 +117,25 @@ class MembersReader:
         return found
 
     def find(self, generation: int, behaviors: bool = True) -> Members | None:
-        """Return what read() does; None if the members are not stored."""
+        """Read a generation's members as read() does, but return None if they are not stored."""
         with Database(self.path) as database:
             return _members(database, generation, behaviors)
 
     def each(self, first: int = 0) -> Iterator[Members | None]:
-        """Read the members of one generation after another, as find() does."""
+        """Yield find() of each generation, starting with `first`."""
         with Database(self.path) as database:
             for generation in range(first, _count(database)):
                 yield _members(database, generation, True)
 
     def genomes(self, generation: int, indices: Iterable[int] | None = None) -> list[Genome]:
-        """Read the genomes of members, with the weights of centers as far as the run has them.
+        """Read the genomes of members, with the weights of centers that are still stored.
 
         Args:
-            generation: Their generation.
-            indices: Their indices there; None: all.
+            generation: The members' generation.
+            indices: Indices of the members; None selects all.
 
         Raises:
-            UserError: There is no such member, or its genome is not kept, or the file is damaged.
+            UserError: There is no such member, its genome is not stored, or the file is damaged.
         """
         with Database(self.path) as database:
             chosen = self._numbers(database, generation, indices)
@@ -147,14 +147,14 @@ class MembersReader:
         return self.genomes(generation, [index])[0]
 
     def lineage(self, generation: int, index: int) -> list[tuple[int, int]]:
-        """Return a member and those it comes from, each the parent of the one before it, as generations and indices.
+        """Return a member and its ancestors, starting with the member, as pairs (generation, index).
 
         Args:
             generation: The member's generation.
-            index: Its index there.
+            index: Index of the member.
 
         Raises:
-            UserError: There is no such member, or its genome is not kept, or the file is damaged.
+            UserError: There is no such member, its genome is not stored, or the file is damaged.
         """
         born: dict[Genome, tuple[int, int] | None] = {}
         with Database(self.path) as database:
@@ -168,8 +168,19 @@ class MembersReader:
             line.append(first)
         return line
 
+    def elite(self, generation: int) -> tuple[int, int] | None:
+        """Return the generation and index of the member that a generation's elite is; None if it never was a member.
+
+        Args:
+            generation: Number of a finished generation.
+        """
+        query = "SELECT g.generation, g.place FROM generations e JOIN genomes g ON g.id = e.elite WHERE e.generation = ?"
+        with Database(self.path) as database:
+            found = database.rows(tuple[int | None, int | None], query, (generation,))
+        return found[0] if found and None not in found[0] else None
+
     def _numbers(self, database: Database, generation: int, indices: Iterable[int] | None) -> list[int]:
-        """Read the numbers of members' genomes. UserError: these are not kept, or there is no such member."""
+        """Read the row numbers of members' genomes. UserError: no such member exists, or they are not stored."""
         rows = _read(database, generation)
         numbers = None if rows is None else _genomes(rows[0])
         if numbers is None:
@@ -198,16 +209,16 @@ def write_members(
     """Store a generation's members.
 
     Args:
-        database: The run's, in a transaction, with the generation's row.
-        generation: Its number.
+        database: The run's database, in a transaction that has stored the generation's row.
+        generation: Number of the generation.
         played: The members' genomes, fitness and behaviors.
-        steps: Of all episodes of each member, int64 [N].
+        steps: Total steps of each member's episodes, int64 [N].
         novelties: float64 [N], NaN where unknown; None if not measured.
-        genomes: Writes the genomes; None: these are not stored.
+        genomes: Writer of genomes; None to store none.
         behaviors: Whether to store behaviors, if they were recorded.
 
     Returns:
-        The number of bytes that the behaviors take.
+        The size of the stored behaviors in bytes.
     """
     count = len(played.genomes)
     numbers: Sequence[int | None] = [None] * count
@@ -228,7 +239,7 @@ def write_members(
 
 
 def _smallest(behaviors: np.ndarray) -> np.ndarray:
-    """Return the same numbers in the smallest dtype that has them: bytes, such as the RAM of a console, or floats."""
+    """Convert behaviors to the smallest lossless dtype: uint8, such as for Atari's RAM, float32 or float64."""
     for dtype in _BEHAVIORS[:-1]:
         with np.errstate(invalid="ignore", over="ignore"):
             smaller = behaviors.astype(dtype)
@@ -241,12 +252,12 @@ def fitness_of(database: Database, first: int, end: int) -> list[np.ndarray]:
     """Read the fitness of all members of generations.
 
     Args:
-        database: The run's.
-        first: The first generation.
-        end: The one after the last.
+        database: The run's database.
+        first: First generation.
+        end: One past the last generation.
 
     Returns:
-        Of each generation float64 [N].
+        The fitness of each generation, float64 [N].
 
     Raises:
         DamagedError: Members are missing or damaged.
@@ -276,13 +287,13 @@ def rows_sum(rows: Sequence[Sequence[Any]]) -> int:
 
 
 def _count(database: Database) -> int:
-    """Return one more than the last generation whose members' genomes are kept."""
+    """Return one more than the last generation whose genomes are stored."""
     last = database.row(tuple[int], f"{_KEPT} DESC LIMIT 1")
     return 0 if last is None else last[0] + 1
 
 
 def _read(database: Database, generation: int) -> tuple[list[Any], str | None, bytes | None] | None:
-    """Read members' rows, and their behaviors as they are stored; None if there is no such generation."""
+    """Read members' rows, and their behaviors in stored form; None if there is no such generation."""
     query = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
     about = database.row(
         tuple[int, int, int, str | None, bytes | None, int],
@@ -298,13 +309,13 @@ def _read(database: Database, generation: int) -> tuple[list[Any], str | None, b
 
 
 def _genomes(rows: Sequence[Sequence[Any]]) -> list[int] | None:
-    """Return the numbers of the rows of members' genomes; None where these are not kept."""
+    """Return the row numbers of members' genomes; None if they are not stored."""
     numbers = [row[1] for row in rows]
     return None if None in numbers else numbers
 
 
 def _members(database: Database, generation: int, behaviors: bool) -> Members | None:
-    """Read a generation's members; None where they are not kept."""
+    """Read a generation's members; None if they are not stored."""
     found = _read(database, generation)
     numbers = None if found is None else _genomes(found[0])
     if found is None or numbers is None:
@@ -340,5 +351,5 @@ def _unpacked(dtype: str, packed: Any, members: int) -> np.ndarray:
     stream = zlib.decompressobj()
     data = stream.decompress(packed, _MOST_BYTES)
     if not stream.eof:
-        raise DamagedError(f"they are cut off, or have more than {_MOST_BYTES:,} bytes")
+        raise DamagedError(f"they are truncated, or larger than {_MOST_BYTES:,} bytes")
     return array_of(dtype, [members, len(data) // max(np.dtype(dtype).itemsize * members, 1)], data)

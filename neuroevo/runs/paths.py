@@ -1,4 +1,4 @@
-"""The names of the files and folders in a run's folder, and where a new run may go."""
+"""Names of the files and folders in a run folder, and checks on run folders."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE
 from neuroevo.system.files import check_kind, nearest_file, sweep
 
-CONFIG = "config.toml"  # the configuration with every default filled in, for people; the database's counts
-CSV = "metrics.csv"  # the numbers of every generation, for spreadsheets
-TENSORBOARD = "tensorboard"  # the folder of event files
-LOG = "log.txt"  # what happened when
+CONFIG = "config.toml"  # the configuration with every default filled in, for users; neuroevo reads the database's copy
+CSV = "metrics.csv"  # metrics of every generation, for spreadsheets
+TENSORBOARD = "tensorboard"  # folder of event files
+LOG = "log.txt"
 _FILES = (DATABASE, CONFIG, CSV, LOG)
 _FOLDERS = (TENSORBOARD, KEPT)
-_EARLIER = ("metrics.jsonl", "checkpoints", "elites.jsonl")  # of runs before run.db
+_EARLIER = ("metrics.jsonl", "checkpoints", "elites.jsonl")  # file format before run.db
 
 
 def check_names(folder: Path) -> None:
-    """Check that a run's files are files of its folder, so that nothing is written elsewhere.
+    """Check that no file or folder of a run is a link, so that nothing is written outside the run folder.
 
     Args:
-        folder: The run's.
+        folder: The run folder.
 
     Raises:
-        UserError: One of them is a link, or something else than a file or a folder.
+        UserError: An entry is a link, or has the wrong type (file or folder).
     """
     for name in (*_FILES, *(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))):
         check_kind(folder / name)
@@ -43,10 +43,10 @@ def delete_temporary(folder: Path) -> None:
     """Delete the temporary files that a killed process left in a run's folder.
 
     Args:
-        folder: The run's, in which no other process writes.
+        folder: The run folder; no other process may be writing to it.
 
     Raises:
-        OSError: One cannot be deleted.
+        OSError: A file cannot be deleted.
     """
     sweep(folder, rf"(?:{'|'.join(map(re.escape, _FILES))})|trackers\.json")
     for path, _, _ in os.walk(folder / KEPT):
@@ -55,7 +55,7 @@ def delete_temporary(folder: Path) -> None:
 
 @contextmanager
 def readable(path: Path | str) -> Iterator[None]:
-    """In the block, raise failures to read a run's folder as such.
+    """Convert an OSError in the block to an error about reading a run folder.
 
     Args:
         path: The folder.
@@ -71,10 +71,10 @@ def readable(path: Path | str) -> Iterator[None]:
 
 
 def is_run(path: Path) -> bool:
-    """Return whether there is a run in a folder, which need not exist.
+    """Return whether a folder contains a run.
 
     Args:
-        path: The folder.
+        path: The folder, which need not exist.
 
     Raises:
         DiskError: The disk is broken.
@@ -85,13 +85,13 @@ def is_run(path: Path) -> bool:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return what a folder stands for where several runs may be: the run in it, or those below it, as of a sweep.
+    """Return the run in a folder or, as for a sweep, the runs in its subfolders.
 
     Args:
         path: The folder.
 
     Returns:
-        The runs' folders, sorted; where there is none the folder itself, of which whoever opens it says so.
+        The run folders, sorted. Without any run, the folder itself, so that opening it raises the error.
 
     Raises:
         DiskError: The disk is broken.
@@ -101,14 +101,14 @@ def runs_in(path: Path) -> list[Path]:
 
 
 def check_run(path: Path) -> None:
-    """Check that there is a run in a folder.
+    """Check that a folder contains a run.
 
     Args:
         path: The folder.
 
     Raises:
         DiskError: The disk is broken.
-        UserError: There is no run, or the folder may not be read. The message names a run that is below it.
+        UserError: The folder contains no run, or may not be read. The message names a run in a subfolder, if any.
     """
     if is_run(path):
         return
@@ -124,24 +124,24 @@ def check_run(path: Path) -> None:
 
 
 def _runs_below(path: Path) -> list[Path]:
-    """Return the runs in the folders below one, at most three levels down."""
+    """Return the runs in the subfolders of a folder, at most three levels down."""
     with readable(path):
         return sorted(each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{DATABASE}"))
 
 
 def check_free(path: Path | str) -> None:
-    """Check that a new run may go into a folder, which need not exist.
+    """Check that a new run can be created in a folder.
 
     Args:
-        path: The folder.
+        path: The folder, which need not exist.
 
     Raises:
-        UserError: There is a run in it, `path` is a file, or what is there cannot be known.
+        UserError: The folder contains a run or may not be read, or `path` is a file.
     """
     path = Path(path)
     try:
         is_file = path.exists() and not path.is_dir()
-    except OSError as error:  # a folder above it that this user may not look into
+    except OSError as error:  # no permission to search a parent folder
         raise cannot_write(f"a run to {path}", error) from None
     if is_file:
         raise UserError(f"{path} is a file, expected a folder or nothing")
@@ -157,10 +157,10 @@ def check_free(path: Path | str) -> None:
 
 
 def default_path(name: str) -> Path:
-    """Choose a run's folder by the time.
+    """Return a new run folder named after the current time.
 
     Args:
-        name: What the run is called.
+        name: Name of the run.
 
     Returns:
         runs/<name>-<local time>, which does not exist yet.

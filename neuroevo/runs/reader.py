@@ -1,4 +1,4 @@
-"""A run that is looked at: its configuration, generations, elites and states, without writing anything."""
+"""Read-only access to a run: its configuration, generations, elites and states."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Elite:
 
     Attributes:
         genome: The genome.
-        normalizer: Normalizer of its networks' observations; None: they are not normalized.
+        normalizer: Normalizer of the network's observations; None if they are not normalized.
     """
 
     genome: Genome
@@ -43,21 +43,21 @@ class Elite:
 
 
 class RunReader:
-    """A run in a folder, which another process may be training meanwhile.
+    """Read-only view of a run, which another process may be training at the same time.
 
     Args:
-        path: The run's folder.
-        trust: Whether to run code and read models that the run names, whoever made it; without it only those of
-            runs that this user has made here: docs/security.md.
-        like: A configuration of the user's own: what that names, too, needs no trust.
+        path: The run folder.
+        trust: Allow external code and models referenced by the run even if this user did not create the run on this
+            machine; see docs/security.md.
+        like: A configuration of the user; the external code and models that it references are trusted, too.
 
     Attributes:
-        path: The folder.
+        path: The run folder.
         config: The run's configuration.
 
     Raises:
-        NotTrustedError: The run names external code or models, and is not trusted.
-        UserError: There is no run, another version of neuroevo made it, or it cannot be read.
+        NotTrustedError: The run references external code or models and is not trusted.
+        UserError: The folder contains no run, another version of neuroevo created it, or it cannot be read.
     """
 
     def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
@@ -69,7 +69,7 @@ class RunReader:
         )
 
     def about(self) -> About:
-        """Return where and with what the run was made."""
+        """Return the run's metadata."""
         with self._database() as database:
             return read_about(database)
 
@@ -77,10 +77,10 @@ class RunReader:
         """Read the rows of finished generations whose elite has been tested.
 
         Args:
-            fitness: Whether the rows have the list of every genome's fitness.
+            fitness: Whether to include the list of all members' fitness in each row.
 
         Returns:
-            The rows; the one at index i is generation i's.
+            The rows; index i is generation i.
 
         Raises:
             UserError: The database is damaged or cannot be read.
@@ -89,17 +89,17 @@ class RunReader:
             return rows_of(database, fitness=fitness)
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
-        """Read the elite of a finished generation, with the weights of its center if it has one.
+        """Read the elite of a finished generation, including the weights of its center, if any.
 
         Args:
-            generation: The generation; None is the last one or, if its elite's weights are not stored yet because
-                of `every` of [checkpoints], the last one with a state.
+            generation: The generation; None selects the last generation or, if the weights of its elite are not stored
+                yet because of `every` of [checkpoints], the last generation with a state.
 
         Returns:
             The generation and its elite.
 
         Raises:
-            UserError: There is no such generation, the weights are not stored, or `check_file` refuses.
+            UserError: There is no such generation, the weights are not stored, or check_file() raised it.
         """
         self.check_file()
         number = self.finished(generation)
@@ -110,15 +110,15 @@ class RunReader:
         except UserError:
             there = [known - 1 for known in self.checkpoints()]
             before = [known for known in there if 0 <= known < number]
-            if generation is not None or not before or number in there:  # a damaged one is not passed over in silence
+            if generation is not None or not before or number in there:  # never skip a damaged state silently
                 raise
             return self.elite(before[-1])
 
     def finished(self, generation: int | None = None) -> int:
-        """Return the number of a generation that is finished and tested.
+        """Check that a generation is finished and tested, and return its number.
 
         Args:
-            generation: The generation; None is the last one.
+            generation: The generation; None selects the last one.
 
         Raises:
             UserError: There is no such generation.
@@ -132,7 +132,7 @@ class RunReader:
         return last if generation is None else generation
 
     def normalizer(self, generation: int) -> Normalizer | None:
-        """Read what the networks of a generation saw observations through; None: they saw them as they are.
+        """Read the observation normalizer of a generation; None if observations are not normalized.
 
         Args:
             generation: The generation.
@@ -144,15 +144,15 @@ class RunReader:
             return read_elite(database, self.finished(generation))[1]
 
     def checkpoints(self) -> list[int]:
-        """Return the numbers of finished generations after which there is a state, in order."""
+        """Return the stored states, each as its number of finished generations, in ascending order."""
         with self._database() as database:
             return generations_of_states(database)
 
     def check_file(self) -> None:
-        """Check a file of the user's own that the environment is made from.
+        """Check that the user file of the environment, if any, is unchanged.
 
         Raises:
-            UserError: Its content is not what it was when the run began.
+            UserError: The file's contents have changed since the run began.
         """
         if self.config.environment.file is not None:
             self.config.environment.check_file(self.about().origin["env"].get("file"), self.path)
@@ -161,10 +161,10 @@ class RunReader:
         """Read the reference batch of the run's network.
 
         Returns:
-            Observations [128, ...]; None if the network needs none.
+            Observations [128, ...]; None if the network needs no reference batch.
 
         Raises:
-            UserError: It is missing or damaged.
+            UserError: The batch is missing or damaged.
         """
         with self._database() as database:
             return read_reference(database, self.config)
@@ -173,27 +173,28 @@ class RunReader:
         """Read a state.
 
         Args:
-            finished: Number of finished generations; None takes the newest state that can be used.
+            finished: Number of finished generations; None selects the newest usable state.
 
         Returns:
             The state.
 
         Raises:
-            UserError: There is no such state, or it cannot be used.
+            UserError: There is no such state, or it is unusable.
         """
         with self._database() as database:
             return read_state_of(database, self.config, finished, self._trust).state
 
     def algorithm_state(self, generation: int) -> State:
-        """Return the algorithm's state before a generation, also where it is not stored any more.
+        """Return the algorithm's state before a generation, recomputing it if it is no longer stored.
 
-        It is the newest stored one up to there, or the run's first, after the generations since.
+        The computation starts from the newest stored state before the generation or, without one, from the initial
+        state.
 
         Args:
             generation: The number of finished generations.
 
         Raises:
-            UserError: It is not known.
+            UserError: The state cannot be recomputed.
         """
         number, state = self._state_up_to(generation)
         if number == generation:
@@ -202,7 +203,7 @@ class RunReader:
         return state_after(self.config, weights, state, self.path, number, generation)
 
     def _state_up_to(self, generation: int) -> tuple[int, State]:
-        """Return the number of the newest usable state, up to this, and the algorithm's; or the run's start."""
+        """Return the newest usable state up to a generation, as its number and the algorithm's state."""
         for number in reversed(self.checkpoints()):
             if number <= generation:
                 try:
@@ -211,12 +212,12 @@ class RunReader:
                     continue
         training = self.config.training
         if training.start_from is not None:
-            reason = f"began with genomes of another run and has no state up to generation {generation}"
+            reason = f"started from genomes of another run and has no state up to generation {generation}"
             raise UserError(f"the run in {self.path} {reason}")
         return 0, self.config.algorithm.init(training.seed)
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
-        """Return a generation's elite with the weights of its center, if any. UserError: they are not known."""
+        """Return a generation's elite with the weights of its center, if any. UserError: they are not available."""
         if all(center.has_weights for center in centers_of([genome]).values()):
             return genome
         try:
@@ -227,8 +228,9 @@ class RunReader:
             pass
         known = ", ".join(str(number - 1) for number in self.checkpoints() if number > 0) or "none"
         raise UserError(
-            f"the weights of generation {generation}'s elite are not known any more, since the state after it is gone; "
-            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+            f"the weights of generation {generation}'s elite are no longer available, since the state after it was "
+            f"deleted; expected one of these generations: {known} (keep_last and keep_every of [checkpoints] control "
+            "how many states are kept)"
         )
 
     def _database(self) -> Database:

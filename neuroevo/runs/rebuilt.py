@@ -1,8 +1,8 @@
-"""Recompute an algorithm's state before any generation from what the members of earlier ones achieved.
+"""Recompute an algorithm's state at any generation from the stored results of earlier generations.
 
-That takes no episodes, since run.db keeps fitness, steps and behaviors of all members, and the seeds of their noise
-follow from the run's. So the center of evolution strategies, whose weights only states hold, is known in every
-generation; its name, which is a hash of its weights, says whether it is the same.
+No episodes are played: run.db stores the fitness, steps and behaviors of all members, and the seeds of their noise are
+derived from the run's seed. This recovers, for every generation, the center of evolution strategies, whose weights only
+states contain. The center's name is a hash of its weights and verifies the result.
 """
 
 from __future__ import annotations
@@ -26,52 +26,52 @@ log = logging.getLogger("neuroevo")
 
 
 def state_after(config: Config, weights: Weights, state: State, path: Path, first: int, end: int) -> State:
-    """Return the state of a run's algorithm after generations whose members are kept.
+    """Recompute the state of a run's algorithm after generations whose members are stored.
 
     Args:
         config: The run's configuration.
-        weights: The weights of its genomes.
-        state: The state before them.
-        path: The run's folder.
-        first: The first of the generations, of which there is at least one.
-        end: The one after the last.
+        weights: Weights of the run's genomes.
+        state: The state before generation `first`.
+        path: The run folder.
+        first: First generation to recompute.
+        end: One past the last generation, greater than `first`.
 
     Raises:
-        UserError: The members of a generation are not kept, or the algorithm's state depends on validation episodes,
-            which are not.
+        UserError: The members of a generation are not stored, or the algorithm's state depends on validation episodes,
+            which are not stored.
     """
     algorithm, members = config.algorithm, MembersReader(path)
-    log.warning("neuroevo: the state after generations %d to %d of %s is computed again", first, end - 1, path)
+    log.warning("neuroevo: recomputing the state from generations %d to %d of %s", first, end - 1, path)
     for each in range(first, end):
         kept = members.read(each)
         try:
             genomes = algorithm.ask(state, weights)
             seeds = [genome.root if genome.mutation is None else genome.mutation.seed for genome in genomes]
             if not np.array_equal(seeds, kept.seeds):
-                raise ValueError("it asks for other members than it did")
+                raise ValueError("ask() returned other members than the stored ones")
             behaviors = kept.played_behaviors if algorithm.behavior is not None else None
             state = algorithm.tell(
                 state, EvaluatedPopulation(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights
             )
             if algorithm.candidates(state):
-                raise ValueError("its state depends on validation episodes, which are not kept")
+                raise ValueError("the state depends on validation episodes, which are not stored")
             state = algorithm.tell_validation(state, EvaluatedPopulation([], np.zeros(0)))
         except ValueError as error:
             raise UserError(
-                f"the state of {config.algorithm_name} after generation {each} of {path} is not known: {error}"
+                f"cannot recompute the state of {config.algorithm_name} after generation {each} of {path}: {error}"
             ) from error
     return state
 
 
 def weights_of(config: Config, reference_batch: np.ndarray | None = None) -> Weights:
-    """Return what makes the weights of a configuration's genomes.
+    """Return the object that computes the weights of a configuration's genomes.
 
     Args:
-        config: The configuration; its sections [env] and [network] count.
-        reference_batch: The run's; None if it has none.
+        config: The configuration, of which the sections [env] and [network] are used.
+        reference_batch: Reference batch of the run; None if the network needs none.
 
     Raises:
-        UserError: The environment lacks something that it needs.
+        UserError: A resource of the environment is missing, such as a ROM.
     """
     if config.environment.accelerated:
         from neuroevo.accelerated.start import make_evaluator

@@ -1,10 +1,10 @@
 -- The tables of run.db. Numbers of generations and places of members count from 0.
--- A checksum is the CRC-32 of a row's other values, or of what it says; see checksum() in database.py.
+-- A checksum is the CRC-32 of the row's other values, unless stated otherwise; see checksum() in values.py.
 
 PRAGMA application_id = 0x6e65766f;
 PRAGMA user_version = 2;
 
--- One row: what the run is.
+-- The run itself, in a single row.
 CREATE TABLE run (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   token TEXT NOT NULL,               -- drawn when the run began, so that no two runs have the same
@@ -15,7 +15,7 @@ CREATE TABLE run (
   checksum INTEGER NOT NULL
 ) STRICT;
 
--- Each time that a process trained.
+-- Sessions, one for each process that has trained the run.
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY,
   generation INTEGER NOT NULL,       -- the first one that it played
@@ -36,20 +36,20 @@ CREATE TABLE arrays (
 ) STRICT;
 CREATE INDEX arrays_state ON arrays (state);
 
--- Dense vectors of weights, by the SHA-256 sum of their float32 numbers.
+-- Dense weight vectors, named by the SHA-256 sum of their float32 values.
 CREATE TABLE centers (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
   weights BLOB                       -- NULL once no state needs them
 ) STRICT;
 
--- Texts of networks that genomes have in place of a configured one.
+-- Texts of networks that genomes use in place of a configured network.
 CREATE TABLE networks (
   id INTEGER PRIMARY KEY,            -- from 1
   text TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- The tree of genomes: a root, or a mutation of a parent. A mutation to another network than the parent's is a graft.
+-- The tree of genomes: each is a root, or a mutation of a parent. A mutation that changes the network is a graft.
 CREATE TABLE genomes (
   id INTEGER PRIMARY KEY,
   parent INTEGER REFERENCES genomes, -- NULL: a root
@@ -64,7 +64,7 @@ CREATE TABLE genomes (
   checksum INTEGER NOT NULL          -- of digest, generation and place
 ) STRICT;
 
--- The numbers of metrics.csv. Test episodes may be over some generations later: until then tested is 0.
+-- The values of metrics.csv. Test episodes may finish some generations later; tested is 0 until then.
 CREATE TABLE generations (
   generation INTEGER PRIMARY KEY,
   tested INTEGER NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE generations (
   checksum INTEGER NOT NULL
 ) STRICT;
 
--- Who played in a generation.
+-- Members of a generation.
 CREATE TABLE members (
   generation INTEGER NOT NULL REFERENCES generations,
   place INTEGER NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE members (
   PRIMARY KEY (generation, place)
 ) WITHOUT ROWID, STRICT;
 
--- A generation's members together: the sum of their rows, and their behaviors, as zlib compresses them.
+-- Data of all members of a generation: the checksum of their rows, and their behaviors, compressed by zlib.
 CREATE TABLE populations (
   generation INTEGER PRIMARY KEY REFERENCES generations,
   members INTEGER NOT NULL,
@@ -119,7 +119,7 @@ CREATE TABLE populations (
   checksum INTEGER NOT NULL
 ) STRICT;
 
--- What the generation after so many finished ones starts from.
+-- Training states. `generation` finished generations precede the state.
 CREATE TABLE states (
   generation INTEGER PRIMARY KEY,
   steps INTEGER NOT NULL,
@@ -129,14 +129,14 @@ CREATE TABLE states (
   checksum INTEGER NOT NULL
 ) STRICT;
 
--- Which centers a state needs the weights of.
+-- Centers whose weights a state needs.
 CREATE TABLE state_centers (
   state INTEGER NOT NULL REFERENCES states ON DELETE CASCADE,
   center INTEGER NOT NULL REFERENCES centers,
   PRIMARY KEY (state, center)
 ) WITHOUT ROWID, STRICT;
 
--- Outcomes of episodes that are over and that no state knows of yet.
+-- Outcomes of finished episodes that are not yet part of a state.
 CREATE TABLE episodes (
   digest BLOB PRIMARY KEY,           -- 16 bytes, of what the outcome depends on
   return REAL NOT NULL,

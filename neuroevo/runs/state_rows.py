@@ -1,4 +1,4 @@
-"""States of a run as rows of run.db: what the generation after so many finished ones starts from."""
+"""Storage of training states in run.db, each named by its number of finished generations."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays"}
 
 
 class StateError(ValueError):
-    """A state cannot be used; the message says why, as the end of a sentence that begins with its number."""
+    """Error: a state is unusable. The message is a predicate whose subject is the state, such as "is missing"."""
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """A state that has been read.
+    """State that has been read from the database.
 
     Attributes:
         state: The state.
-        known: The numbers of the rows of its genomes and of their ancestors.
-        last: The number of the last row of genomes that is not later than the state.
+        known: Row numbers of the state's genomes and their ancestors.
+        last: Row number of the last genome that was stored before the state.
     """
 
     state: TrainState
@@ -49,12 +49,12 @@ class StoredState:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A state that was passed over.
+    """State that was skipped.
 
     Attributes:
-        generation: The number of finished generations.
-        file: The database.
-        reason: Why it cannot be used.
+        generation: Number of finished generations.
+        file: The database file.
+        reason: Why the state is unusable, as a predicate.
     """
 
     generation: int
@@ -66,15 +66,15 @@ class Unusable:
 
 
 def write_state(database: Database, state: TrainState, genomes: GenomeWriter) -> list[Genome]:
-    """Store a state, in a transaction; one of the same generation is replaced.
+    """Store a state, in a transaction; a state of the same generation is replaced.
 
     Args:
-        database: The run's.
+        database: The run's database.
         state: The state.
-        genomes: Writes the genomes that the state consists of.
+        genomes: Writer of the state's genomes.
 
     Returns:
-        These genomes.
+        The state's genomes.
 
     Raises:
         ValueError: The state has a value that cannot be stored.
@@ -107,7 +107,7 @@ def write_state(database: Database, state: TrainState, genomes: GenomeWriter) ->
 
 
 def delete_states(database: Database, generations: Sequence[int]) -> None:
-    """Delete states, in a transaction, and the weights of centers that no state needs any more."""
+    """Delete states, in a transaction, and the weights of centers that no remaining state needs."""
     for generation in generations:
         for table, column in (("arrays", "state"), ("state_centers", "state"), ("states", "generation")):
             database.execute(f"DELETE FROM {table} WHERE {column} = ?", [generation])
@@ -119,7 +119,7 @@ def delete_states(database: Database, generations: Sequence[int]) -> None:
 
 
 def generations_of_states(database: Database) -> list[int]:
-    """Return the numbers of finished generations of which there is a state, in order."""
+    """Return the stored states, each as its number of finished generations, in ascending order."""
     return [number for (number,) in database.rows(tuple[int], "SELECT generation FROM states ORDER BY generation")]
 
 
@@ -127,13 +127,13 @@ def read_state(database: Database, generation: int, state_type: type, trust: boo
     """Read a state.
 
     Args:
-        database: The run's.
-        generation: The number of finished generations.
-        state_type: The class of the algorithm's states.
-        trust: Whether to use a pickle in it, whoever wrote it.
+        database: The run's database.
+        generation: Number of finished generations.
+        state_type: Class of the algorithm's states.
+        trust: Whether to load a pickle in the state even if its origin is not trusted.
 
     Raises:
-        StateError: There is none, or it is damaged or does not fit the class.
+        StateError: The state is missing, is damaged, or does not match the class.
     """
     row: Any = database.row(
         tuple[int, int, Number, str, int, int],
@@ -144,9 +144,9 @@ def read_state(database: Database, generation: int, state_type: type, trust: boo
         raise StateError("is missing")
     try:
         if checksum(*row[:-1]) != row[-1]:
-            raise ValueError("its checksum is another one")
+            raise ValueError("its checksum does not match")
         value = parse_json(row[3])
-        if not isinstance(value, dict) or value.keys() - {"stopped"} != _KEYS:  # which came after the others
+        if not isinstance(value, dict) or value.keys() - {"stopped"} != _KEYS:  # older runs lack "stopped"
             raise ValueError(f"its value is {str(value)[:80]}, expected {', '.join(sorted(_KEYS))}")
         found = _decode(database, row, value, state_type)
         check_fields(found.state, "the state")
@@ -154,19 +154,19 @@ def read_state(database: Database, generation: int, state_type: type, trust: boo
         raise StateError(f"is damaged: {error}") from None
     if found.state.algorithm.pickle() is not None and not trust:
         raise StateError(
-            "holds a pickle, which can run any code, and the run was not begun on this machine; if you trust whoever "
-            "made it, say so with --trust (in Python: trust=True)"
+            "contains a pickle, which can run any code, and the run was not begun on this machine; if you trust its "
+            "origin, pass --trust (in Python: trust=True)"
         )
     return found
 
 
 def newest_state(database: Database, config: Config, trust: bool = False) -> tuple[StoredState, list[Unusable]]:
-    """Read the newest state that a run can continue from, and which newer ones cannot be used.
+    """Return the newest state that a run can continue from, and the unusable newer states.
 
     Args:
-        database: The run's.
-        config: Its configuration.
-        trust: As read_state() takes it.
+        database: The run's database.
+        config: The run's configuration.
+        trust: See read_state().
 
     Raises:
         UserError: There is no such state.
@@ -190,21 +190,21 @@ def newest_state(database: Database, config: Config, trust: bool = False) -> tup
 def read_state_of(
     database: Database, config: Config, generation: int | None = None, trust: bool = False
 ) -> StoredState:
-    """Read a state of a run; log newer ones that cannot be used.
+    """Read a state of a run; log unusable newer states.
 
     Args:
-        database: The run's.
-        config: Its configuration.
-        generation: The number of finished generations; None: the newest state that can be used.
-        trust: As read_state() takes it.
+        database: The run's database.
+        config: The run's configuration.
+        generation: Number of finished generations; None selects the newest usable state.
+        trust: See read_state().
 
     Raises:
-        UserError: There is no such state, or it cannot be used.
+        UserError: There is no such state, or it is unusable.
     """
     if generation is None:
         found, unusable = newest_state(database, config, trust)
         for each in unusable:
-            log.warning("neuroevo: passed over %s", each)
+            log.warning("neuroevo: skipped %s", each)
         return found
     try:
         return read_state(database, generation, config.algorithm.state_type, trust)
@@ -216,7 +216,7 @@ def read_state_of(
 
 
 def _check_state(state: TrainState, config: Config) -> None:
-    """Check a state against the configuration. ValueError: it was made with another one."""
+    """Check a state against the configuration. ValueError: it belongs to another configuration."""
     config.algorithm.check_state(state.algorithm)
     tests = config.training.test_episodes
     for each in state.pending:
@@ -225,16 +225,16 @@ def _check_state(state: TrainState, config: Config) -> None:
 
 
 def _decode(database: Database, row: Sequence[Any], value: dict[str, Any], state_type: type) -> StoredState:
-    """ValueError: it does not fit."""
+    """Decode a state. ValueError: its values are invalid."""
     generation, steps, seconds, _, last_genome, _ = row
     numbers = value["genomes"]
     if not isinstance(numbers, list) or not all(type(each) is int and 0 < each <= last_genome for each in numbers):
-        raise ValueError(f"its genomes are {str(numbers)[:80]}, expected numbers of rows up to {last_genome}")
+        raise ValueError(f"its genomes are {str(numbers)[:80]}, expected row numbers up to {last_genome}")
     genomes = read_genomes(database, numbers)
     query = "SELECT id, checksum FROM arrays WHERE state = ? ORDER BY id"
     arrays = database.rows(tuple[int, int], query, [generation])
     if [total for _, total in arrays] != value["arrays"]:
-        raise ValueError(f"its {len(arrays)} arrays are not those that it was stored with")
+        raise ValueError(f"its {len(arrays)} arrays differ from the arrays that it was stored with")
     loaded: list[np.ndarray] = [database.array(number, generation) for number, _ in arrays]
     algorithm, pending, statistics = decode(
         Encoded(value["values"], [genomes[number] for number in numbers], loaded),

@@ -1,4 +1,4 @@
-"""Values of rows that SQLite has no type for, or no protection against damage: arrays, finite numbers, checksums."""
+"""Row values that SQLite does not support: arrays, finite numbers and checksums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.system.reading import parse_json
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-"""A number of a row: SQLite has infinite ones, neuroevo writes none."""
+"""A finite number in a row. SQLite can store infinite numbers, but neuroevo never writes them."""
 _DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
 
 
@@ -24,7 +24,7 @@ class DamagedError(UserError):
 
 
 def checksum(*values: Any) -> int:
-    """Return the CRC-32 of None, whole numbers, floats, texts and bytes."""
+    """Return the CRC-32 of values, each None, an integer, a float, a string or bytes."""
     total = 0
     for value in values:
         data = value if isinstance(value, bytes) else _encoded(value)
@@ -40,7 +40,7 @@ def array_row(array: np.ndarray, state: int | None = None) -> dict[str, Any]:
     """Return the row of an array; see Database.add_array().
 
     Raises:
-        ValueError: It does not consist of numbers.
+        ValueError: The dtype is not a supported numeric dtype.
     """
     own = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     if own.dtype.str not in _DTYPES:
@@ -51,22 +51,22 @@ def array_row(array: np.ndarray, state: int | None = None) -> dict[str, Any]:
 
 
 def array_of(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
-    """Return the array that some bytes are.
+    """Decode an array from bytes.
 
     Raises:
-        DamagedError: They are not one.
+        DamagedError: The dtype is invalid, or the size does not match the shape.
     """
     if dtype not in _DTYPES or int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize != len(data):
         raise DamagedError(f"an array of {dtype[:20]} {str(list(shape))[:80]} has {len(data):,} bytes")
     try:
         own = np.frombuffer(data, dtype).reshape(shape)
-    except ValueError as error:  # of more dimensions, or longer ones beside one of length 0, than NumPy has
+    except ValueError as error:  # more dimensions than NumPy supports, or too long ones next to one of length 0
         raise DamagedError(f"an array of {dtype} {str(list(shape))[:80]}: {error}") from None
     return own.astype(own.dtype.newbyteorder("="))
 
 
 def shape_of(text: str) -> list[int]:
-    """Return a shape that is stored as JSON. DamagedError: it is not one."""
+    """Parse a shape that is stored as JSON. DamagedError: it is malformed."""
     try:
         shape = parse_json(text)
     except ValueError:

@@ -1,8 +1,8 @@
-"""The connection of the process that trains: it alone writes run.db, one transaction a generation.
+"""Connection of the training process, the only writer of run.db, with one transaction per generation.
 
-A process holds SQLite's write lock as long as it trains; readers are not disturbed. In WAL mode, the outcome of an
-episode is committed without waiting for the disk, so that it survives the process, and a generation is durable when its
-transaction is over.
+The process holds SQLite's write lock while it trains, which does not block readers. In WAL mode, the outcome of an
+episode is committed without waiting for the disk, so that it survives a crash of the process; a generation is durable
+once its transaction is committed.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from neuroevo.system.processes import is_running, this_process
 from neuroevo.system.reading import parse_json
 
 log = logging.getLogger("neuroevo")
-_SECONDS_FOR_READERS = 1.0  # that are reading when a run ends
+_SECONDS_FOR_READERS = 1.0  # wait at the end of a run for readers to finish
 
 
 class Writer(Database):
-    """The only connection that writes a run's database, from the time it is opened until it is closed.
+    """Exclusive connection for writing a run's database, held from opening to closing.
 
     Args:
-        file: The database's file.
+        file: The database file.
 
     Raises:
-        UserError: Another process is training in the folder; the message names it. Or as Database.
+        UserError: Another process is training in the folder, which the message names; or as Database.
     """
 
     def __init__(self, file: Path):
         self._session: int | None = None
         self._lost: str | None = None
-        self._size: int | None = None  # of the file in WAL mode, in which it never becomes smaller
+        self._size: int | None = None  # size of the file in WAL mode, in which it never shrinks
         self._has_written = False
         self._process = os.getpid()
         super().__init__(file, "rw")
@@ -54,7 +54,7 @@ class Writer(Database):
             with self.told():
                 self._connection.execute("PRAGMA busy_timeout = 1000")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute("PRAGMA foreign_keys = OFF")  # for cut_back(); see begin_session()
+                self._connection.execute("PRAGMA foreign_keys = OFF")  # faster cut_back(); see begin_session()
                 self._connection.execute("BEGIN IMMEDIATE")
             last = last_session(self)
             if last is not None and is_running(last) and last != this_process():
@@ -72,15 +72,15 @@ class Writer(Database):
         return _in_use(file, None)
 
     def begin_session(self, generation: int, info: Mapping[str, Any], seconds: float) -> None:
-        """Record that this process trains from now on.
+        """Record the start of a training session of this process.
 
         Args:
-            generation: The first one that it will play.
+            generation: First generation to play.
             info: Command, versions and machine, as JSON values.
             seconds: Wall time of the run so far.
         """
         self.execute("COMMIT")
-        self.execute("PRAGMA foreign_keys = ON")  # not earlier: every deleted genome would be looked for in all rows
+        self.execute("PRAGMA foreign_keys = ON")  # not earlier: each deleted genome would be searched for in all rows
         self._lock()
         row = {"generation": generation, "process": json.dumps(this_process()), "info": json.dumps(info)}
         with self.transaction():
@@ -96,11 +96,11 @@ class Writer(Database):
         """Run the block in a transaction, which an exception rolls back.
 
         Args:
-            durable: Whether it survives a power failure once the block is over.
-            last: Whether to write even if the file is not where it was: into the moved one, or the copy of a lost one.
+            durable: Whether the transaction survives a power failure once it is committed.
+            last: Whether to write even if the file was moved or lost: into the moved file, or a copy of the lost one.
 
         Raises:
-            LostDatabase: The file was deleted, replaced or cut, or another process has taken over the run.
+            LostDatabase: The file was deleted, replaced or truncated, or another process has taken over the run.
             DiskError: The disk is full or broken.
         """
         if os.getpid() != self._process:
@@ -110,7 +110,7 @@ class Writer(Database):
         if not self._has_written:
             self._begin_log()
         try:
-            if durable:  # the setting can change only outside of a transaction
+            if durable:  # the setting can only change outside a transaction
                 if self._connection.in_transaction:
                     self.execute("COMMIT")
                 self.execute("PRAGMA synchronous = FULL")
@@ -127,7 +127,7 @@ class Writer(Database):
         self._relax_and_lock(durable)
 
     def _begin_log(self) -> None:
-        """Change to WAL mode, which writes: a run of which nothing is left to do stays as it is."""
+        """Switch to WAL mode. This writes the file, so it is not done for a run without anything left to do."""
         with self.told():
             self._connection.execute("PRAGMA busy_timeout = 30000")  # until no process reads
             if self._connection.in_transaction:
@@ -159,23 +159,23 @@ class Writer(Database):
                 raise LostDatabase(f"another process has taken over the run in {self.file.parent}")
 
     def _check_place(self) -> None:
-        """Check that the file is still where it was, and whole. LostDatabase: it is not."""
+        """Check that the file is intact and in its place. LostDatabase: it is not."""
         if self._lost is None:
             self._lost = self._find_loss()
         if self._lost is not None:
             raise LostDatabase(self._lost)
 
     def _find_loss(self) -> str | None:
-        """Return what has happened to the file, which is written again where it is missing; None: nothing."""
+        """Describe a loss of the file, None if it is intact; write a missing file again."""
         folder, file = _stat(self._absolute.parent), _stat(self._absolute)
         if file is not None and os.path.samestat(file, self._place):
             if self._size is not None and file.st_size < self._size:
-                cut = f"{self.file} was cut from {self._size:,} to {file.st_size:,} bytes meanwhile"
-                return f"{cut}; what is missing may be lost"
+                cut = f"{self.file} was truncated from {self._size:,} to {file.st_size:,} bytes meanwhile"
+                return f"{cut}; the missing data may be lost"
             self._size = None if self._size is None else file.st_size
             return None
         if folder is None or not os.path.samestat(folder, self._folder):
-            what = "deleted or renamed" if folder is None else "replaced by another one"
+            what = "deleted or renamed" if folder is None else "replaced by another folder"
             return f"the folder {self.file.parent} was {what} meanwhile"
         lost = f"{self.file} was {'deleted' if file is None else 'replaced by another file'} meanwhile"
         names = chain([DATABASE], (f"{DATABASE}.kept-{number}" for number in count(1)))
@@ -186,7 +186,7 @@ class Writer(Database):
         return f"{lost}; its content, which was still open, was written to {self.file}"
 
     def _continue_in(self, name: str) -> None:
-        """Copy the database within its folder and use the copy from now on. OSError, sqlite3.Error: that failed."""
+        """Copy the database within its folder and switch to the copy. OSError, sqlite3.Error: that failed."""
         self._connection.rollback()
         copy = sqlite3.connect(self._absolute.with_name(name), isolation_level=None, check_same_thread=False)
         try:
@@ -203,10 +203,10 @@ class Writer(Database):
     def close(self) -> None:
         """Commit, record the end of the session, and close the connection.
 
-        Without a reader, what stays is one file, which can be read where nothing can be written.
+        Unless a reader is active, the result is a single file, which can be read on a read-only file system.
         """
         if os.getpid() != self._process:
-            return  # a forked process; SQLite must not be used there
+            return  # SQLite must not be used in a forked process
         with suppress(sqlite3.Error):
             if self._session is not None and self._connection.in_transaction:
                 self._connection.execute("UPDATE sessions SET ended = 1 WHERE id = ?", [self._session])
@@ -216,7 +216,7 @@ class Writer(Database):
         super().close()
 
     def _end_log(self) -> None:
-        """Leave WAL mode, for which SQLite does not wait; readers take milliseconds."""
+        """Leave WAL mode, retrying for readers, which take milliseconds: SQLite itself does not wait here."""
         self._connection.execute("PRAGMA busy_timeout = 0")
         end = time.monotonic() + _SECONDS_FOR_READERS
         while True:
@@ -230,7 +230,7 @@ class Writer(Database):
 
 
 def _stat(path: Path) -> os.stat_result | None:
-    """Return what os.stat() does; None if there is nothing. DiskError: that cannot be known."""
+    """Return os.stat() of a path; None if it does not exist. DiskError: the status cannot be read."""
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -240,12 +240,12 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def new_database(folder: Path, fill: Callable[[Database], None], source: Path | None = None) -> None:
-    """Write a run's database, which appears in its folder complete or not at all.
+    """Create a run's database atomically: it appears in its folder complete or not at all.
 
     Args:
-        folder: The folder, without a run.
-        fill: Writes the rows, in a transaction.
-        source: A database to begin with a copy of; None: empty tables.
+        folder: A folder without a run.
+        fill: Function that writes the rows, in a transaction.
+        source: Database to start from a copy of; None for empty tables.
 
     Raises:
         DiskError: The disk is full or broken.
@@ -258,7 +258,7 @@ def new_database(folder: Path, fill: Callable[[Database], None], source: Path | 
             with Database(source) as old:
                 old.copy(aside)
         with Database(aside, "rwc" if source is None else "rw") as database:
-            # The file is not in use before it is complete: a killed process leaves nothing to roll back.
+            # No rollback journal is needed: the file is not used before it is complete.
             database.execute("PRAGMA journal_mode = MEMORY")
             database.execute("PRAGMA synchronous = FULL")
             if source is None:
@@ -277,7 +277,7 @@ def new_database(folder: Path, fill: Callable[[Database], None], source: Path | 
 
 
 def last_session(database: Database) -> dict[str, Any] | None:
-    """Return the process that trains, or did not say that it ended; None if the last one did."""
+    """Return the process of the last session unless that has ended; None if it has."""
     found = database.row(tuple[str, int], "SELECT process, ended FROM sessions ORDER BY id DESC LIMIT 1")
     if found is None or found[1]:
         return None

@@ -1,1 +1,1 @@
-"""A process that trains a run: its evaluator, and the folder that it begins, resumes or forks, and records into."""
+"""Training sessions: the evaluator and the folder of a run that a process starts, resumes or forks."""

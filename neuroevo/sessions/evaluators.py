@@ -1,4 +1,4 @@
-"""Make the evaluator that a configuration describes: of this machine, of a cluster, or of an accelerator."""
+"""Make the evaluator of a configuration: local, on a cluster, or on an accelerator."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 def make_evaluator(
     config: Config, reference_batch: np.ndarray | None = None, behavior: Behavior | None = None
 ) -> AnyEvaluator:
-    """Make the evaluator that a configuration describes: of this machine, or of the cluster that it names.
+    """Make the evaluator of a configuration: local, on a cluster, or on an accelerator.
 
-    Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
-    "tensorflow" imports TensorFlow, which takes seconds.
+    Use the evaluator as a context manager or close() it, since it holds threads, emulators and memory. With
+    hardware.engine = "tensorflow" the call imports TensorFlow, which takes seconds.
 
     Args:
-        config: The configuration; its sections [env], [network] and [hardware] count, and
-            what config.recorded_behavior says.
-        reference_batch: Observations [B, ...] from which the virtual batch normalization of the run's networks takes
-            its statistics: `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
-        behavior: What to record of each episode on this machine; None: what config.recorded_behavior says.
+        config: The configuration; the evaluator depends on its sections [env], [network], [hardware] and [cluster], the
+            algorithm's kind of mutations, and config.recorded_behavior.
+        reference_batch: Observations [B, ...] from which virtual batch normalization computes its statistics:
+            `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
+        behavior: Behavior to record in each episode on this machine; None: config.recorded_behavior.
 
     Returns:
-        An evaluator that plays episodes on this machine's cores, with networks on the cores or on the GPU.
+        The evaluator. A local evaluator runs emulators on this machine's cores, and networks on the cores or the GPU.
 
     Raises:
-        UserError: There is no such environment or network, or an option is wrong or cannot be used here.
+        UserError: The environment or network does not exist, or an option is invalid or unsupported here.
 
     Example:
         >>> import neuroevo
@@ -81,20 +81,20 @@ def make_evaluator(
 def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     problems: list[Problem] = []
     if config.cluster.address != "none":
-        reason = "Ray's players have no accelerator yet, expected none"
+        reason = 'simulators on the accelerator do not support clusters yet, expected "none"'
         problems.append(Problem("cluster.address", reason, config.cluster.address))
     if config.algorithm.mutation_kind != GAUSSIAN:
         kind = config.algorithm.mutation_kind
-        reason = f"{config.env.name} is played without mutations of {kind}, expected an algorithm without them"
+        reason = f"{config.env.name} does not support mutations of kind {kind}, expected Gaussian mutations"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     if config.algorithm.own_networks is not None:
-        reason = f"{config.env.name} is played by one network, expected an algorithm without networks of genomes"
+        reason = f"{config.env.name} does not support genomes with their own networks, expected another algorithm"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "cache_megabytes", "engine"):
         value = getattr(config.hardware, key)
         if value != getattr(Hardware(), key):
-            instead = "; env.options.lanes is how many episodes are played side by side" if key == "lanes" else ""
-            reason = f"the native core's, which does not play {config.env.name}, expected none{instead}"
+            instead = "; env.options.lanes sets the number of parallel episodes" if key == "lanes" else ""
+            reason = f"applies only to the native core, not to {config.env.name}; expected the default{instead}"
             problems.append(Problem(f"hardware.{key}", reason, value))
     refuse(problems)
     from neuroevo.accelerated.start import make_evaluator
@@ -113,16 +113,16 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
 
 
 def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
-    """Make an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
+    """Make an evaluator whose pipeline is shared by processes of a Ray job; see neuroevo/cluster/sharing.py.
 
     Args:
         config: The configuration; its network has no vbn layers.
-        networks: Those of all that share it. A network that is not among them, or has another dtype than they, gets
-            another pipeline.
-        turn: Which of the processes this is; machines take turns.
+        networks: Networks of all processes that share the pipeline. A network that is not among them, or that has
+            another dtype, gets a separate pipeline.
+        turn: Index of this process; processes are assigned to machines round-robin.
 
     Returns:
-        The evaluator. Nothing of the pipeline is in this process, and it does not import TensorFlow.
+        The evaluator. The pipeline runs in other processes; this process does not import TensorFlow.
 
     Raises:
         UserError: As make_evaluator().
@@ -164,9 +164,9 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
-    """Return what the run records about the networks of a run and the device that evaluates them.
+    """Return the facts about the networks and their device that a run records.
 
     Args:
-        evaluator: The run's.
+        evaluator: The run's evaluator.
     """
     return {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}

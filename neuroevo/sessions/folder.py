@@ -1,11 +1,11 @@
-"""The folder of a run that is trained: how it begins, grows by a generation, and is resumed.
+"""The folder of a run in training: creation, recording of generations, and resuming.
 
-run.db          everything: docs/reference/database.md
-config.toml     the configuration with every default filled in
-metrics.csv     the numbers of every generation
+run.db          all data: docs/reference/database.md
+config.toml     the configuration with all defaults filled in
+metrics.csv     the metrics of each generation
 tensorboard/    event files
-own/            the source of the user's own modules that the configuration names
-log.txt         what happened when
+own/            the source of the user's modules that the configuration references
+log.txt         log messages with timestamps
 """
 
 from __future__ import annotations
@@ -62,32 +62,32 @@ log = logging.getLogger("neuroevo")
 
 
 class RunFolder(Callback):
-    """A run's folder while the run is trained: made by `create` or `resume`, then opened, and closed at the end.
+    """Folder of a run in training: made by `create`, `fork` or `resume`, then opened, and closed at the end.
 
-    As a callback of the training it receives each population.
+    As a callback of the training loop it records each population.
 
     Attributes:
         path: The folder.
         config: The run's configuration.
         state: The state that the next generation starts from.
-        reference_batch: Observations that the network's vbn layers take statistics of, [128, ...]; None without such
-            layers.
-        unusable: Newer states that `resume` passed over.
-        ended: Whether the last process that trained the run ended in order, and not by a signal or a power failure.
-        origin: What of the configuration results depend on.
+        reference_batch: Observations from which the network's vbn layers compute statistics, [128, ...]; None without
+            such layers.
+        unusable: Newer states that `resume` skipped because they cannot be used.
+        ended: Whether the last process that trained the run exited cleanly, not by a signal or a power failure.
+        origin: The part of the configuration that results depend on.
     """
 
     def __init__(self, path: Path, config: Config, state: TrainState, reference_batch: np.ndarray | None = None):
         self.path, self.config, self.reference_batch = path, config, reference_batch
         self.state = state
-        self.origin = config.origin()  # now: a file may become another one while the run goes
+        self.origin = config.origin()  # now, since the environment's file may be replaced during the run
         self.unusable: list[Unusable] = []
         self.ended = False
         self._default_name: str | None = None
         self._fork: Fork | None = None
         self._resumed: Resumed | None = None
-        self._open = ExitStack()  # closes what is open
-        self._place = path  # absolute: this and the next since open()
+        self._open = ExitStack()  # closes all open files
+        self._place = path  # absolute since open(), like the attributes below
         self._database: Writer
         self._recorder: Recorder
         self._csv: CsvFile
@@ -100,10 +100,10 @@ class RunFolder(Callback):
 
         Args:
             path: The run's folder; None for runs/NAME-TIME, chosen when the folder is opened, so that no two
-                runs share one.
+                runs share a folder.
             config: The run's configuration.
-            name: What the run is called if `path` is None.
-            trust: Whether to run code and read models that the run to start from names, whoever made it.
+            name: NAME of the run if `path` is None.
+            trust: Allow external code and models referenced by the run in training.start_from.
 
         Raises:
             UserError: The folder holds a run, or the run to start from cannot be used.
@@ -125,18 +125,18 @@ class RunFolder(Callback):
         *,
         trust: bool = False,
     ) -> RunFolder:
-        """Prepare a new run that continues from another's state with other values of keys; write nothing yet.
+        """Prepare a new run that continues from another run's state with a changed configuration; write nothing yet.
 
         Args:
-            path: The new run's folder, which will begin with the other run's generations and state.
-            source: The folder of the other run, which may be training.
-            overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.sessions.fork has which.
-            config: A configuration to use instead of the other run's own with `overrides`.
-            generation: After how many generations they part; None for the other run's newest usable state.
-            trust: Whether to run code and read models that the other run names, whoever made it.
+            path: The new run's folder, which will start with the source run's generations and state.
+            source: The folder of the source run, which may be in training.
+            overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; see neuroevo.sessions.fork.
+            config: A configuration to use instead of the source run's configuration with `overrides`.
+            generation: Number of generations to copy; None for the source run's newest usable state.
+            trust: Allow external code and models referenced by the source run.
 
         Raises:
-            UserError: The folder holds a run, there is no such run or state, or a key cannot have another value.
+            UserError: The folder holds a run, the source run or state does not exist, or a key must not change.
         """
         made = prepare(Path(path), source, overrides, config, generation, trust)
         folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
@@ -150,15 +150,14 @@ class RunFolder(Callback):
         """Prepare to continue a run from its newest usable state; write nothing yet.
 
         Args:
-            path: The run's folder, which is locked from now on.
-            overrides: Changes to the run's own configuration, such as "training.generations=9";
-                neuroevo.sessions.resume has which.
-            config: A configuration to use instead of the run's own with `overrides`.
-            trust: Whether to run code and read models that the run names, whoever made it. It counts as made here from
-                then on.
+            path: The run's folder; the call locks it.
+            overrides: Changes to the run's configuration, such as "training.generations=9"; see
+                neuroevo.sessions.resume.
+            config: A configuration to use instead of the run's configuration with `overrides`.
+            trust: Allow external code and models referenced by the run, now and in later commands.
 
         Raises:
-            NotTrustedError: The run names external code or models, and is not trusted: docs/security.md.
+            NotTrustedError: The run references external code or models, and is not trusted: docs/security.md.
             UserError: There is no run or no usable state, another version of neuroevo made the run, another process
                 trains in the folder, or a change of the configuration would change results.
         """
@@ -168,7 +167,7 @@ class RunFolder(Callback):
 
     @classmethod
     def _resume(cls, path: Path | str, overrides: Sequence[str], config: Config | None, trust: bool) -> RunFolder:
-        """Prepare to continue a run; one that a callback has stopped stays finished."""
+        """Prepare to continue a run; a run that a callback has stopped stays finished."""
         made = prepare_resume(Path(path), overrides, config, trust)
         folder = cls(Path(path), made.config, made.stored.state, made.reference_batch)
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
@@ -177,29 +176,29 @@ class RunFolder(Callback):
 
     @classmethod
     def resume_or_create(cls, path: Path | str, config: Config, *, trust: bool = False) -> RunFolder:
-        """Prepare to continue the run in a folder, or to begin one there; write nothing yet.
+        """Prepare to continue the run in a folder, or to start a new run there; write nothing yet.
 
-        Unlike resume(), leave a run finished that a callback has stopped.
+        Unlike with resume(), a run that a callback has stopped stays finished.
 
-        Arguments are those of create() and resume(), and so is what it raises.
+        The arguments and exceptions are those of create() and resume().
         """
         if is_run(Path(path)):
             return cls._resume(path, (), config, trust)
         return cls.create(path, config, trust=trust)
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
-        """Write the start of a run, or delete what was played after the state from which it continues.
+        """Write the start of a new run, or delete the generations after the state from which a run continues.
 
         Args:
             command: The command line that started the run.
-            extra: Other values to record beside it.
+            extra: Other values to record with it.
 
         Returns:
             This folder.
 
         Raises:
-            DiskError: The disk is full, for example.
-            UserError: The folder may not be written, or what is to be written there is a link.
+            DiskError: Writing failed, for example because the disk is full.
+            UserError: The folder is not writable, or a file to be written is a link.
         """
         info = {**provenance(command), **(extra or {})}
         try:
@@ -217,7 +216,7 @@ class RunFolder(Callback):
                 raise cannot_write(f"to the run folder {self.path}", error) from error
             raise
         for unusable in self.unusable:
-            log.warning("passed over %s", unusable)
+            log.warning("skipped %s", unusable)
         for message in messages:
             log.warning("%s", message)
             print(f"neuroevo: {message}", file=sys.stderr, flush=True)
@@ -230,20 +229,20 @@ class RunFolder(Callback):
         self._recorder.population(generation, played, steps, novelties)
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
-        """Store what has been played in one transaction: durable when this returns.
+        """Store a finished generation in one transaction, which is durable when this returns.
 
         Args:
             state: The state after a generation.
             records: Records that became complete, oldest first.
 
         Raises:
-            DiskError: The disk is full, for example, or the database was deleted or replaced.
+            DiskError: Writing failed, for example because the disk is full, or the database was deleted or replaced.
         """
         try:
             with deferred_signals():
                 due = state.generation % self.config.checkpoints.every == 0
                 due = due or spent(state, self.config.training) is not None
-                try:  # first: events that were written too early are replaced when the run resumes, others are missing
+                try:  # first: extra events are replaced when the run is resumed, missing ones are not
                     for record in records:
                         if self._tensorboard is not None:
                             self._tensorboard.add(record)
@@ -265,7 +264,7 @@ class RunFolder(Callback):
             log.info("%s", record)
 
     def save(self) -> None:
-        """Store the state after the last finished generation, if it is not stored yet and if that is possible."""
+        """Store the state after the last finished generation, unless it is already stored; ignore disk errors."""
         if self._saved is self.state:
             return
         with suppress(OSError, DiskError, UserError):  # only called when something else has ended the run
@@ -274,22 +273,22 @@ class RunFolder(Callback):
             self._saved = self.state
 
     def journal(self) -> EpisodeRows | None:
-        """Open the journal of outcomes of episodes.
+        """Open the journal of episode outcomes.
 
         Returns:
-            The journal. None where simulators run on the accelerator: the outcome of an episode may then depend on
-            which others are played beside it, so that what is missing could not be played alone.
+            The journal. None if simulators run on the accelerator: an outcome may then depend on the other episodes in
+            the batch, so that missing episodes cannot be played separately.
         """
         if self.config.environment.accelerated:
             return None
         journal = EpisodeRows(self._database, self.state.seconds)
         if count := len(journal.known_episodes):
-            log.info("%s has the outcomes of %d episodes, which are not played again", self._database.file, count)
+            log.info("%s contains the outcomes of %d episodes, which are not played again", self._database.file, count)
         return journal
 
     def close(self) -> None:
         """Close the files and unlock the folder."""
-        with suppress(OSError, DiskError):  # every generation was written
+        with suppress(OSError, DiskError):  # all generations are already written
             self._open.close()
 
     def __enter__(self) -> RunFolder:
@@ -304,9 +303,9 @@ class RunFolder(Callback):
                 make_folder(self.path, exist_ok=self._default_name is None)
                 break
             except FileExistsError:
-                if self._default_name is None:  # a file
+                if self._default_name is None:  # the path is a file
                     raise
-                self.path = default_path(self._default_name)  # another process has made that folder meanwhile
+                self.path = default_path(self._default_name)  # another process has created that folder
         self._place = place = Path(os.path.abspath(self.path))
         check_free(self.path)
         check_names(self.path)
@@ -323,7 +322,7 @@ class RunFolder(Callback):
             else:
                 genomes = write_fork(database, self._fork, about)
             known.update(genomes.known)
-            # Now: the run of a process that is killed before the next line is this user's.
+            # Before the rename: if the process is killed after it, the run must already be trusted.
             messages.extend(remember_own(config, database.file, place / DATABASE))
 
         new_database(place, fill, None if self._fork is None else self._fork.source / DATABASE)
@@ -352,16 +351,16 @@ class RunFolder(Callback):
             )
             versions = (about.info["resumed"] or [about.info])[-1].get("versions")
             if not isinstance(versions, dict) or versions.get("neuroevo") != info["versions"]["neuroevo"]:
-                forget_episodes(self._database)  # which another version may play otherwise
+                forget_episodes(self._database)  # their outcomes may differ in this version
             cut_back(self._database, resumed.stored)
         write_atomically(self._place / CONFIG, self.config.toml().encode())
         self._start(info, resumed.stored.known)
         return [*resumed.messages, *own]
 
     def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:
-        """Begin a session."""
+        """Start a training session."""
         (seconds,) = self._database.row(tuple[Number | None], "SELECT max(seconds) FROM sessions")
-        if seconds is not None and seconds > self.state.seconds:  # up to the last outcome that was kept
+        if seconds is not None and seconds > self.state.seconds:  # time of the last outcome in the journal
             self.state = replace(self.state, seconds=seconds)
         self._saved = self.state
         self._recorder = Recorder(self._database, self.config, self.state.generation, known)

@@ -1,8 +1,8 @@
-"""A fork: a new run that continues from another's state with other values of keys.
+"""Fork a run: start a new run that continues from another run's state with a changed configuration.
 
-Its database begins with the other run's history up to where they part. What its next generations are made from, the
-state, has to fit: environment, network, algorithm and the shape of its state stay. Elites whose tests are not over play
-them again where the fork has another seed or another number of them.
+The fork's database starts with a copy of the source run's history. The state must remain valid, so the environment, the
+network, the algorithm and the layout of its state cannot change. If the fork has another seed or another number of test
+episodes, the test episodes of elites whose tests are unfinished are played again.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _FREE_TRAINING = ("seed", "episodes", "max_episode_steps", "validation_episodes"
 
 @dataclass(frozen=True)
 class Fork:
-    """What a fork begins with.
+    """Initial content of a fork.
 
     Attributes:
-        source: The folder of the run that it comes from.
-        config: Its own configuration.
-        stored: What its next generation starts from, with the numbers of rows in the source.
-        reference_batch: Of the source's networks, or None.
-        provenance: For its info: the source, its generation, the changes, and what the source was forked from.
+        source: The folder of the source run.
+        config: The fork's configuration.
+        stored: The state that the next generation starts from, with the ids of its rows in the source's database.
+        reference_batch: Reference batch of the networks, [128, ...], or None.
+        provenance: Recorded in the fork's info: source, generation, changes, and the provenance of a forked source.
     """
 
     source: Path
@@ -71,11 +71,11 @@ def prepare(
     generation: int | None = None,
     trust: bool = False,
 ) -> Fork:
-    """Read what a fork starts with; write nothing. Arguments are those of RunFolder.fork().
+    """Read the initial content of a fork; write nothing. The arguments are those of RunFolder.fork().
 
     Raises:
-        ConfigError: A key has another value that the state does not allow.
-        UserError: The folder holds a run, or there is no such run or state, or it cannot be used.
+        ConfigError: The state does not allow a change of the configuration.
+        UserError: The folder holds a run, or the source run or state does not exist or cannot be used.
     """
     check_free(path)
     trust = trust or is_own(Path(source) / DATABASE)
@@ -109,11 +109,11 @@ def check_fork(before: Config, after: Config) -> None:
     """Check that a run may continue with another configuration as a fork.
 
     Args:
-        before: The run's.
-        after: The fork's.
+        before: The source run's configuration.
+        after: The fork's configuration.
 
     Raises:
-        ConfigError: A key has another value that the state does not allow; it names all such keys.
+        ConfigError: The state does not allow a change of the configuration; the error lists all such keys.
     """
     same_class = before.algorithm_name == after.algorithm_name
     shaping = _shaping_keys(before.algorithm, after.algorithm) if same_class else ["name"]
@@ -128,17 +128,17 @@ def check_fork(before: Config, after: Config) -> None:
 
 
 def write_fork(database: Database, fork: Fork, info: Mapping[str, Any]) -> GenomeWriter:
-    """Make a copy of the source's database that of a fork, in a transaction; return what writes genomes from then on.
+    """Convert a copy of the source's database to a fork's, in a transaction; return the writer of further genomes.
 
     Args:
-        database: The copy.
+        database: The copy of the source's database.
         fork: The fork.
-        info: Where it was made.
+        info: Provenance of the fork: command, versions and machine.
     """
     genomes, reference = cut_back(database, fork.stored), read_about(database).reference
     if reference is None and fork.reference_batch is not None:
         reference = database.add_array(fork.reference_batch)
-    delete_states(database, generations_of_states(database))  # the source may have deleted the state meanwhile
+    delete_states(database, generations_of_states(database))  # since the source may have deleted this state meanwhile
     write_state(database, fork.stored.state, genomes)
     forget_episodes(database)
     database.execute("DELETE FROM sessions")
@@ -162,7 +162,7 @@ def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
         steps = parse_max_episode_steps(after.training.max_episode_steps).start
     old, new = before.training, after.training
     pending = state.pending
-    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # other test episodes: all are played again
+    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # test episodes differ: play all again
         count = new.test_episodes
         pending = tuple(
             PendingEvaluation(each.record, np.zeros(count), np.zeros(count, np.int64)) for each in state.pending
@@ -181,7 +181,7 @@ def _shaping_keys(before: Any, after: Any) -> list[str]:
     for name in names:
         try:
             changed = replace(before, **{name: getattr(after, name)})
-        except (ConfigError, ValueError):  # it makes sense with the other changes only
+        except (ConfigError, ValueError):  # valid only together with the other changes
             continue
         if _shape(changed) != _shape(before):
             alone.append(name)
@@ -189,14 +189,14 @@ def _shaping_keys(before: Any, after: Any) -> list[str]:
 
 
 def _shape(algorithm: Algorithm) -> Any:
-    """Return what of an algorithm shapes its state: recorded behaviors, its own layout, and the first state's."""
+    """Return what determines the layout of an algorithm's state: behavior, declared layout, and the initial state."""
     encoded = encode(algorithm.init(0))
     built = [_outline(value) for value in encoded.values], [array.shape for array in encoded.arrays]
     return algorithm.behavior, algorithm.state_layout, built
 
 
 def _outline(value: Any) -> Any:
-    """Return a state's JSON without its numbers and texts."""
+    """Return the structure of a state's JSON without numbers and strings."""
     if isinstance(value, Mapping):
         return {key: _outline(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The table of generations on a terminal: what fits its width, under a header that comes again."""
+"""Table of generations on a terminal: the columns that fit its width, with a repeated header."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ROWS_BELOW_A_HEADER = 20
 
 
 def _number(value: float | None, tenths_below: float = 10_000) -> str:
-    """Such as 3.14, 1,234.5 and 12,345; - for None. Tenths are shown below 10,000 or another limit."""
+    """Format a number, such as 3.14, 1,234.5 and 12,345; - for None. Tenths are shown below `tenths_below`."""
     if value is None:
         return "-"
     return f"{value:,.{2 if abs(value) < 9.995 else 1 if abs(value) < tenths_below - 0.05 else 0}f}"
 
 
 def _count(value: int) -> str:
-    """Such as 99,999, 1.23M and 250M."""
+    """Format a count, such as 99,999, 1.23M and 250M."""
     for unit, size in (("G", 10**9), ("M", 10**6)):
         if value >= size:
             return f"{value / size:.4g}{unit}"
@@ -35,7 +35,7 @@ def _test(row: Row) -> str:
 
 @dataclass(frozen=True)
 class _Column:
-    """left_out: the larger this number, the earlier the column goes where not all fit; 0: never."""
+    """Column of the table; if not all fit, those with the largest `left_out` are dropped first, those with 0 never."""
 
     name: str
     width: int
@@ -44,13 +44,13 @@ class _Column:
     means: str = ""
 
 
-_NOVELTY = _Column("novelty", 7, lambda row: _number(row["novelty_mean"]), 0, "mean of the population's")
+_NOVELTY = _Column("novelty", 7, lambda row: _number(row["novelty_mean"]), 0, "mean novelty of the population")
 _COLUMNS = (
     _Column("gen", 4, lambda row: str(row["generation"]), 0),
-    _Column("mean", 8, lambda row: _number(row["fitness_mean"]), 2, "of the population's fitness"),
+    _Column("mean", 8, lambda row: _number(row["fitness_mean"]), 2, "mean fitness of the population"),
     _Column("max", 8, lambda row: _number(row["fitness_max"]), 1),
     _Column("valid.", 8, lambda row: _number(row["validation_mean"]), 0, "the elite's mean return in validation"),
-    _Column("test", 16, _test, 0, "the same in test episodes ± standard error"),
+    _Column("test", 16, _test, 0, "mean in test episodes ± standard error"),
     _Column("steps", 7, lambda row: _count(row["steps_total"]), 3),
     _Column("steps/s", 7, lambda row: f"{row['steps_per_s']:,.0f}", 4),
     _Column("idle", 5, lambda row: f"{row['idle_share']:.1%}", 5, "share of the threads' time without work"),
@@ -59,28 +59,28 @@ _COLUMNS = (
 
 
 class GenerationTable:
-    """Makes a table's lines one generation after another."""
+    """Formatter of the table's lines, one generation after another."""
 
-    def __init__(self, width: int):
-        """Choose the columns when the first row comes.
-
-        Args:
-            width: Characters that fit a line.
-        """
-        self._width = width
+    def __init__(self) -> None:
+        self._width = 0
         self._columns: list[_Column] = []
         self._since_header = 0
 
-    def lines(self, row: Row) -> list[str]:
-        """Return the lines of a generation: its row, and above it the header where one is due.
+    def lines(self, row: Row, width: int) -> list[str]:
+        """Return the lines of a generation: its row, preceded by the header if it is due or the width has changed.
 
         Args:
-            row: The generation's numbers, as Record.row() has them.
+            row: The generation's numbers, as returned by Record.row().
+            width: Number of characters per line.
         """
         lines = []
-        if not self._columns:
-            self._columns = _fitting(row, self._width)
-            lines += _legend(self._columns, self._width)
+        if width != self._width:
+            columns = _fitting(row, width)
+            if not self._columns:
+                lines += _legend(columns, width)
+            if columns != self._columns:
+                self._since_header = 0
+            self._width, self._columns = width, columns
         if self._since_header % _ROWS_BELOW_A_HEADER == 0:
             lines.append(" ".join(f"{each.name:>{each.width}}" for each in self._columns))
         self._since_header += 1
@@ -88,7 +88,7 @@ class GenerationTable:
 
 
 def _fitting(row: Row, width: int) -> list[_Column]:
-    """Return the columns that fit; one of novelty where an algorithm selects by it."""
+    """Return the columns that fit, including novelty if the algorithm selects by it."""
     columns = list(_COLUMNS)
     if "novelty_mean" in row:
         columns.insert(1, _NOVELTY)
@@ -98,7 +98,7 @@ def _fitting(row: Row, width: int) -> list[_Column]:
 
 
 def _legend(columns: Iterable[_Column], width: int) -> list[str]:
-    """Describe the columns, in lines that fit."""
+    """Describe the columns in lines of at most `width` characters."""
     lines = [""]
     for each in columns:
         if each.means:

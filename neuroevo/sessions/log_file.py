@@ -1,4 +1,4 @@
-"""log.txt of a run: what happened when."""
+"""The log file of a run, log.txt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ log = logging.getLogger("neuroevo")
 
 
 class _LogFile(WatchedFileHandler):
-    """A log file without messages when it cannot be written: other failures on a full disk are reported."""
+    """Log file that ignores failed writes, since a full disk also causes other failures, which are reported."""
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError):  # when a deleted file is opened again
+        with suppress(OSError):  # a deleted file is reopened, which may fail
             super().emit(record)
 
     @override
@@ -36,14 +36,14 @@ class _LogFile(WatchedFileHandler):
 
 @contextmanager
 def logged_to(folder: Path) -> Iterator[None]:
-    """In the block, write what this process logs to a run's log.txt.
+    """Write the log messages of this process to a run's log.txt during the block.
 
     Args:
         folder: The run's folder.
 
     Raises:
         OSError: The file cannot be written.
-        UserError: It is a link.
+        UserError: The file is a link.
     """
     check_kind(folder / LOG)
     handler = _LogFile(folder / LOG, encoding="utf-8", errors="backslashreplace")  # names of files may be any bytes

@@ -1,4 +1,4 @@
-"""metrics.csv of a run: its generations for spreadsheets, made from run.db again whenever it is missing or torn."""
+"""The file metrics.csv of a run: metrics of each generation, rewritten from run.db if it is missing or damaged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Row = Mapping[str, Any]
 
 
 class CsvFile:
-    """The file of a run that is trained.
+    """The file metrics.csv of a run in training.
 
     Args:
-        folder: The run's.
-        rows: Returns all rows, without fitness.
+        folder: The run's folder.
+        rows: Function that returns all rows, without fitness.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
 
     def __init__(self, folder: Path, rows: Callable[[], Sequence[Row]]):
@@ -34,14 +34,14 @@ class CsvFile:
         self._rewrite()
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, which rows() returns by now.
+        """Append rows, which rows() already returns.
 
         Raises:
             OSError: The file cannot be written.
         """
         intact = self._found() == self._written
         if not intact:
-            log.warning("%s was deleted or changed meanwhile; it is written again", self._file)
+            log.warning("%s was deleted or modified by another program; it is rewritten", self._file)
         if not intact or not set(_columns(rows)) <= set(self._columns):
             self._rewrite()
             return
@@ -56,7 +56,7 @@ class CsvFile:
         self._written = self._found()
 
     def _found(self) -> tuple[int, int] | None:
-        """Return what tells whether something else has changed the file; None if it does not exist."""
+        """Return the file's inode and size, which show changes by other programs; None if it does not exist."""
         try:
             found = self._file.lstat()
         except FileNotFoundError:
@@ -72,7 +72,7 @@ def _lines(rows: Iterable[Row], columns: Sequence[str], header: bool = False) ->
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     if header:
-        every = any("\r" in name for name in columns)  # which ends a line for readers, and csv does not know it
+        every = any("\r" in name for name in columns)  # readers take \r as a line end, but csv does not quote it
         csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL).writerow(columns)
     writer.writerows(rows)
     return text.getvalue().encode()

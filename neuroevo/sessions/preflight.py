@@ -1,6 +1,6 @@
-"""What is wrong with a configuration and shows only where its run would start.
+"""Find problems of a configuration that would appear only when its run starts.
 
-That is: options that an emulator refuses, and another run to start from that is missing or does not fit.
+These are options that an emulator rejects, and a missing or incompatible run in training.start_from.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from neuroevo.sessions.warm_start import first_state
 
 
 def problems(config: Config, from_start: bool = True, trust: bool = False) -> list[Problem]:
-    """Return the problems. Environments that take long to make, as those of Gymnasium, are not tried.
+    """Return the problems. Environments that are slow to make, such as Gymnasium environments, are not checked.
 
     Args:
-        config: What a run is to be made of.
-        from_start: Whether the run begins; a resumed one starts from its own state.
-        trust: Whether to run code and read models that a run to start from names, whoever made it.
+        config: The configuration.
+        from_start: Whether the run is new; a resumed run does not use training.start_from.
+        trust: Allow external code and models referenced by the run in training.start_from.
     """
     found: list[Problem] = []
     try:
@@ -34,7 +34,7 @@ def problems(config: Config, from_start: bool = True, trust: bool = False) -> li
 
 
 def _try_environment(config: Config) -> None:
-    """Make the environment once. UserError: the native code refuses an option."""
+    """Make the environment once. UserError: the native code rejects an option."""
     environment = config.environment
     if environment.accelerated:
         return

@@ -21,12 +21,12 @@ from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record, describe_row
 from neuroevo.training.time_left import TimeLeft
 
-_SILENCE_SECONDS = 60.0  # after which a line says how far a phase is
-_LAST_ROWS = 5  # of a resumed run, which are shown again
+_SILENCE_SECONDS = 60.0  # without output, before a line about the phase is printed
+_LAST_ROWS = 5  # number of earlier rows shown when a run is resumed
 
 
 class PlainProgress(Callback):
-    """Prints a line per generation, for files and pipes, and after a minute without one a line about the phase."""
+    """Printer for files and pipes: a line per generation, and after a minute without output a line about the phase."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
         """Start the clock.
@@ -79,7 +79,7 @@ class PlainProgress(Callback):
 
 
 class TerminalProgress(Callback):
-    """Shows a live bar for the current phase, and above it a table that gains a row per generation."""
+    """Display on a terminal: a live bar for the current phase below a table with a row per generation."""
 
     def __init__(self, console: Console):
         """Make the bar, without showing it.
@@ -98,7 +98,7 @@ class TerminalProgress(Callback):
             console=console,
             transient=True,
         )
-        self._table = GenerationTable(console.width)
+        self._table = GenerationTable()
         self._task: TaskID | None = None
         self._begun = self._told = 0.0
         self._left: TimeLeft | None = None
@@ -139,11 +139,11 @@ class TerminalProgress(Callback):
         if self._left is not None:
             self._left.add(row)
         self._told = time.perf_counter()
-        for line in self._table.lines(row):
+        for line in self._table.lines(row, self._console.width):
             self._line(line)
 
     def _time_left(self) -> str:
-        """Return the time that the run, not the phase, still takes."""
+        """Return the estimated remaining time of the run, not of the phase, as text."""
         seconds = None if self._left is None else self._left.seconds()
         if seconds is None:
             return ""
@@ -160,7 +160,7 @@ def make_progress() -> TerminalProgress | PlainProgress:
         The display, to be used as a context manager.
     """
     console = Console()
-    widgets = console.is_jupyter and find_spec("ipywidgets") is not None  # without which rich has no bar there
+    widgets = console.is_jupyter and find_spec("ipywidgets") is not None  # required by rich for a bar in notebooks
     return TerminalProgress(console) if console.is_terminal or widgets else PlainProgress()
 
 

@@ -59,10 +59,10 @@ def _version(package: str) -> str | None:
 
 @cache
 def git_commit() -> str | None:
-    """Return the commit of the git checkout that this package is in, as it is when this is first called.
+    """Return the commit of the git checkout that contains this package, cached at the first call.
 
     Returns:
-        The commit's hash, followed by "-dirty" if files differ from it; None outside a checkout, or if git fails.
+        The commit's hash, with "-dirty" appended for uncommitted changes; None outside a checkout or if git fails.
     """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
@@ -75,7 +75,7 @@ def git_commit() -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]  # if it is killed, no index.lock is left
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]  # leaves no index.lock if killed
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     return done.stdout
 
@@ -84,8 +84,8 @@ def machine() -> dict[str, Any]:
     """Describe this machine.
 
     Returns:
-        cpu (the processor's model), cores (that this process may use), memory_mib, gpus (the models), nvidia_driver
-        (its version; None without one), system (the operating system and its release) and python (the path of the
+        cpu (model of the processor), cores (number of cores available to this process), memory_mib, gpus (models),
+        nvidia_driver (version, or None), system (operating system and its release) and python (path of the
         interpreter).
     """
     driver = re.search(r"\d+(\.\d+)+", _proc_value(_NVIDIA / "version", "NVRM version") or "")

@@ -1,4 +1,4 @@
-"""Recording of what a run plays: the rows of its generations, members and states."""
+"""Write the generations, members and states of a run in training to its database."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from neuroevo.training.record import GenerationRecord, Record
 from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
-_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; genomes are kept until it is used up
-_MEMBER_BYTES = 90  # about what a member's row and its genome's take; the same for a resumed run, unlike sizes of files
+_FOR_BEHAVIORS = 0.75  # share of logging.members_megabytes up to which behaviors are stored
+_MEMBER_BYTES = 90  # approximate size of the rows of a member and its genome; independent of the file's size
 
 
 class Recorder:
-    """Writer of the rows of a run that is trained.
+    """Writer of the rows of a run in training.
 
     Args:
-        database: The run's.
-        config: Its configuration.
-        generation: The first generation that it will play.
-        known: The numbers of the rows of the genomes that the state consists of.
+        database: The run's database.
+        config: The run's configuration.
+        generation: The first generation to be played.
+        known: Row ids of the genomes in the state.
     """
 
     def __init__(self, database: Writer, config: Config, generation: int, known: Mapping[Genome, int]):
@@ -50,19 +50,19 @@ class Recorder:
 
     @contextmanager
     def transaction(self, last: bool = False) -> Iterator[None]:
-        """Run the block in a durable transaction, as Writer.transaction() does."""
+        """Run the block in a durable transaction; see Writer.transaction()."""
         known = self._genomes.known
         try:
             with self._database.transaction(durable=True, last=last):
                 yield
-        except BaseException:  # their rows are gone
+        except BaseException:  # the rows of genomes added in the block are rolled back
             self._genomes = GenomeWriter(self._database, known)
             raise
 
     def population(
         self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
     ) -> None:
-        """Take a population, which add() will store; see Callback.population()."""
+        """Keep a population until add() stores it; see Callback.population()."""
         self._played[generation] = played, steps, novelties
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
@@ -81,13 +81,13 @@ class Recorder:
         self._next = state.generation
 
     def save(self, state: TrainState) -> None:
-        """Store a state, and delete those that need not be kept, in a transaction.
+        """Store a state and delete outdated states, in a transaction.
 
         Args:
             state: The state.
         """
         self._genomes.keep([*write_state(self._database, state, self._genomes), *self._members])
-        # Of the generations with a complete record, the newest one's state is the last that counts.
+        # Only states up to the last generation with a complete record count towards keep_last.
         complete, settings = state.generation - len(state.pending), self._settings
         so_far = [each for each in generations_of_states(self._database) if each <= complete]
         old = so_far[: -settings.keep_last]
@@ -102,7 +102,7 @@ class Recorder:
         if used > 1 and not self._full:
             self._full = True
             log.info(
-                "%s is full: genomes of members are not kept from generation %d on (logging.members_megabytes is %g)",
+                "%s: genomes of members are not kept from generation %d on (limit: logging.members_megabytes = %g)",
                 self._database.file,
                 generation,
                 self._budget / 1e6,

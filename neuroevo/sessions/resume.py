@@ -1,7 +1,7 @@
-"""Resume a run: what it continues from, and what its configuration may change.
+"""Resume a run from its newest usable state, possibly with a changed configuration.
 
-It may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers and timeout of
-Gymnasium's environments, and where an environment's file is, if its content is the same.
+Only settings that do not affect results may change: budgets, [hardware], [checkpoints], [cluster], [logging], workers
+and timeout of Gymnasium environments, and the path of an environment's file if its content is the same.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ log = logging.getLogger("neuroevo")
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a resumed run continues with.
+    """Content of a run that is being resumed.
 
     Attributes:
-        database: Its database, locked, which whoever gets this has to close.
-        config: Its configuration from now on.
-        stored: Its newest usable state.
-        unusable: The newer states, which cannot be used.
-        messages: What to tell the user, a sentence each.
-        ended: Whether the last process that trained it ended in order.
-        trusted: Whether it was begun here, or the user trusts whoever made it.
-        reference_batch: Of its networks, or None.
+        database: The run's locked database, which the caller closes.
+        config: The new configuration.
+        stored: The newest usable state.
+        unusable: Newer states, which cannot be used.
+        messages: Warnings for the user.
+        ended: Whether the last process that trained the run exited cleanly.
+        trusted: Whether the run was started on this machine, or the user trusts it.
+        reference_batch: Reference batch of the networks, [128, ...], or None.
     """
 
     database: Writer
@@ -62,15 +62,15 @@ class Resumed:
 def prepare_resume(
     path: Path, overrides: Sequence[str] = (), config: Config | None = None, trust: bool = False
 ) -> Resumed:
-    """Lock a run and read what it continues with; write nothing, but for a copy of a file with several names.
+    """Lock a run and read its content; write nothing, except that a database with several hard links is copied.
 
-    Arguments are those of RunFolder.resume(), and so is what it raises.
+    The arguments and exceptions are those of RunFolder.resume().
     """
     check_run(path)
     with readable(path), ExitStack() as opened:
         check_names(path)
         database = Writer(path / DATABASE)
-        if os.stat(path / DATABASE).st_nlink > 1:  # what has the other names, such as a backup, stays as it is
+        if os.stat(path / DATABASE).st_nlink > 1:  # other hard links, such as backups, must not change
             database.close()
             new_database(path, lambda _: None, path / DATABASE)
             database = Writer(path / DATABASE)
@@ -93,7 +93,7 @@ def prepare_resume(
 
 
 def cut_back(database: Database, stored: StoredState) -> GenomeWriter:
-    """Delete what a run has played after a state, in a transaction; return what writes genomes from then on."""
+    """Delete the generations after a state, in a transaction; return the writer of further genomes."""
     generation, genomes = stored.state.generation, GenomeWriter(database, stored.known)
     delete_states(database, [number for number in generations_of_states(database) if number > generation])
     for table in ("members", "populations", "generations"):
@@ -104,7 +104,7 @@ def cut_back(database: Database, stored: StoredState) -> GenomeWriter:
         "DELETE FROM centers WHERE id NOT IN (SELECT center FROM genomes WHERE center IS NOT NULL) "
         "AND id NOT IN (SELECT center FROM state_centers)"
     )
-    for each in stored.state.pending:  # which may have been tested since
+    for each in stored.state.pending:  # whose elites may have been tested since
         write_generation(database, each.record, genomes)
     return genomes
 
@@ -112,7 +112,7 @@ def cut_back(database: Database, stored: StoredState) -> GenomeWriter:
 def differences(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, Any, Any]]:
-    """Yield the section, the key and both values of what differs in two configurations; None where it is not set."""
+    """Yield section, key and both values of each difference of two configurations; None for unset values."""
     for section in dict.fromkeys([*before, *after]):
         old, new = before.get(section, {}), after.get(section, {})
         for key in dict.fromkeys([*old, *new]):
@@ -121,21 +121,21 @@ def differences(
 
 
 def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -> None:
-    """UserError: a configuration differs from the run's in what results depend on."""
+    """Check that results do not depend on the changes of the configuration. UserError: they do."""
     before = _before(file, recorded, after, trust)
     free = before.environment.free_options
     for section, key, was, value in differences(before.origin(), after.origin()):
-        if section == "env" and key != "name":  # as they were given: a file by its path
+        if section == "env" and key != "name":  # report the given options, with paths instead of content
             key, was, value = "options", before.env.options, after.env.options
         raise UserError(
-            f"{section}.{key} is {shown(was)} and cannot become {shown(value)} when a run is resumed; what can: "
+            f"{section}.{key} is {shown(was)} and cannot become {shown(value)} when a run is resumed; allowed changes: "
             "total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster]"
             + (f", {' and '.join(free)} of [env.options]" if free else "")
         )
 
 
 def _before(file: Path, recorded: Recorded, after: Config, trust: bool) -> Config:
-    """Return the run's configuration; if a file of its environment is gone, with the one of `after`."""
+    """Return the run's configuration; if its environment's file is missing, with the file of `after`."""
     try:
         return load_run_config(file, recorded=recorded, trust=trust, like=after)
     except UserError:
@@ -147,11 +147,11 @@ def _before(file: Path, recorded: Recorded, after: Config, trust: bool) -> Confi
 
 
 def _edited(file: Path, text: str) -> list[str]:
-    """Return a sentence about a config.toml that the user has edited."""
+    """Return a warning if the user has edited config.toml, else an empty list."""
     try:
         found = file.read_text()
     except (OSError, UnicodeDecodeError):
         return []
     if found == text:
         return []
-    return [f"{file} differs from the run's configuration and is written again; to change a key, use --set KEY=VALUE"]
+    return [f"{file} differs from the run's configuration and is overwritten; to change a key, use --set KEY=VALUE"]

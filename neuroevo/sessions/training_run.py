@@ -23,17 +23,17 @@ def run(
 ) -> TrainState:
     """Train in an open run folder, from the folder's state, until a budget is spent.
 
-    Every finished generation is written to the folder. Any exception that ends the training early, such as
-    KeyboardInterrupt or DiskError, is raised again after the state after the last finished generation was stored, if
-    that is possible; `RunFolder.resume` then continues from there.
+    Each finished generation is written to the folder. If an exception such as KeyboardInterrupt or DiskError ends the
+    training early, the state after the last finished generation is stored, if possible, before the exception is raised
+    again; `RunFolder.resume` continues from that state.
 
-    Use `neuroevo.train` unless you need to resume a run, or an evaluator of your own.
+    Use `neuroevo.train` unless you need a custom evaluator.
 
     Args:
         config: The configuration, normally `folder.config`.
         evaluator: Plays the episodes; the caller closes it.
         folder: The run's folder, made with `RunFolder.create` or `RunFolder.resume` and opened with `open`.
-        callbacks: Receive the run's events, in this order, and then the trackers that the configuration names.
+        callbacks: Callbacks that receive the run's events, in this order, before the configuration's trackers.
 
     Returns:
         The state after the last generation.
@@ -43,7 +43,7 @@ def run(
         SimulationError: All episodes of a population or of a validation failed.
         EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
         ValueError: A fitness is not finite.
-        UserError: A metric of the algorithm is not finite or has the name of a column that every run has.
+        UserError: A metric of the algorithm is not finite or has a reserved name.
 
     Example:
         >>> from neuroevo.sessions.folder import RunFolder
@@ -66,7 +66,7 @@ def run(
                 callback.generation(record)
     except BaseException as error:
         ended = error
-        # Nobody is warned of an interruption that they asked for.
+        # The user requested an interruption, so it is not logged as an error.
         tell = log.info if isinstance(error, KeyboardInterrupt) else log.error
         tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         folder.save()

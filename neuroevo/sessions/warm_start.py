@@ -1,4 +1,4 @@
-"""What a run begins with: nothing, or the best genomes of another run, training.start_from."""
+"""Initial state of a run: random genomes, or the best genomes of another run (training.start_from)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
     """Make the state before generation 0, and the run's reference batch.
 
     Args:
-        config: The run's configuration; another run to start from gives its best genomes, the statistics by which its
-            networks' observations are normalized, and the reference batch that its genomes were selected with.
-        trust: Whether to run code and read models that the other run names, whoever made it.
+        config: The run's configuration. A run in training.start_from provides its best genomes, the statistics for
+            normalizing observations, and the reference batch with which its genomes were selected.
+        trust: Allow external code and models referenced by the run in training.start_from.
 
     Returns:
-        The state, and observations [128, ...]; None where the run needs none.
+        The state, and the reference batch [128, ...]; None if the run needs no reference batch.
 
     Raises:
         UserError: The run to start from cannot be used: it does not exist, has no finished generation, has
@@ -43,7 +43,7 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
         _refuse(path, str(error))
     for field in fields(ours):
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
-        if field.name != "dtype" and here != there:  # another dtype plays the same genomes
+        if field.name != "dtype" and here != there:  # genomes are compatible with every dtype
             its = "network" if field.name == "name" else f"network's {field.name}"
             _refuse(path, f"its {its} is {shown(there)}, this run's is {shown(here)}")
     state = other.state()
@@ -51,19 +51,19 @@ def first_state(config: Config, trust: bool = False) -> tuple[TrainState, np.nda
         _refuse(path, "it has no checkpoint after a finished generation yet")
     genomes = other.config.algorithm.best(state.algorithm)
     if config.algorithm.own_networks is None and any(isinstance(each.network, str) for each in genomes):
-        _refuse(path, f"its genomes have networks of their own, which {config.algorithm_name} does not support")
+        _refuse(path, f"its genomes have their own networks, which {config.algorithm_name} does not support")
     return start(config.algorithm, training, genomes, state.observation_statistics), reference_of(config, other)
 
 
 def reference_of(config: Config, other: RunReader | None = None) -> np.ndarray | None:
-    """Return the reference batch of a new run: that of the run that it comes from, if it has one, or a new one.
+    """Return the reference batch of a new run: a copy of the source run's, if it has one, or a new batch.
 
     Args:
         config: The new run's configuration.
-        other: What it starts from or is a fork of.
+        other: The run from which the new run starts or is forked; None for other runs.
 
     Returns:
-        Observations [128, ...]; None where the run needs none.
+        Observations [128, ...]; None if the run needs no reference batch.
     """
     if not config.needs_reference:
         return None

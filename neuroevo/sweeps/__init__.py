@@ -1,1 +1,1 @@
-"""Many runs: sweeps of configurations, games, seeds and values of keys, and the reports on them."""
+"""Sweeps: runs over configurations, games, seeds and hyperparameters, and reports on the results."""

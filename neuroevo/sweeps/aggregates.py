@@ -1,7 +1,4 @@
-"""Scores over all games of a grid: normalized, since games count in points of their own.
-
-Agarwal et al. 2021, arXiv:2108.13264.
-"""
+"""Aggregates of normalized scores over all games of a grid (Agarwal et al. 2021, arXiv:2108.13264)."""
 
 from __future__ import annotations
 
@@ -16,16 +13,16 @@ from neuroevo.sweeps.status import TrialStatus, grouped
 from neuroevo.sweeps.sweep import Scales
 
 _RESAMPLES = 2000
-_MOST_COMPARED = 8  # configurations, whose pairs are listed
+_MOST_COMPARED = 8  # pairs are listed for at most this many configurations
 
 
 def last_scores(statuses: Iterable[TrialStatus]) -> np.ndarray:
-    """Return the scores of the last elites of those trials that have one, float64 [n]."""
+    """Return the score of each trial's last elite, float64 [n], without the trials that have no score."""
     return np.array([each.score(each.played[-1]) for each in statuses if each.played], np.float64)
 
 
 def normalized(statuses: Sequence[TrialStatus], scales: Scales) -> dict[str, dict[str, np.ndarray]]:
-    """Return the normalized scores of each group of a grid's trials, by game; games without a score are missing."""
+    """Return normalized scores by group of a grid's trials and by game, without the games that have no score."""
     scores = {key: last_scores(own) for key, own in grouped(statuses).items()}
     found: dict[str, dict[str, np.ndarray]] = {group: {} for _, group in scores if scales}
     for group, (game, (low, high)) in product(found, scales.items()):
@@ -35,14 +32,14 @@ def normalized(statuses: Sequence[TrialStatus], scales: Scales) -> dict[str, dic
 
 
 def bounds(name: str, of: Summary) -> Row:
-    """Return the columns of an interval."""
+    """Return the table columns of a confidence interval."""
     return {f"{name}_low95": of.low, f"{name}_high95": of.high}
 
 
 def aggregates(statuses: Sequence[TrialStatus], scales: Scales) -> list[Row]:
     """Return the rows of aggregates.csv: each configuration's interquartile mean over all games with a scale.
 
-    Its interval is stratified by game. Without scales there are no rows.
+    The interval is stratified by game. Without scales the result is empty.
     """
     rows = []
     for group, games in normalized(statuses, scales).items():
@@ -52,10 +49,10 @@ def aggregates(statuses: Sequence[TrialStatus], scales: Scales) -> list[Row]:
 
 
 def improvements(statuses: Sequence[TrialStatus], scales: Scales) -> list[Row]:
-    """Return the rows of improvement.csv: how likely a trial of one configuration scores higher than one of another.
+    """Return the rows of improvement.csv: the probability that a trial of a configuration beats one of another.
 
-    The probability is the mean of the games that both have, with an interval by bootstrap stratified by game; a draw
-    counts half. Without such games, or where there are many configurations, there are no rows.
+    The probability is the mean over the games that both have, with a bootstrap interval stratified by game; a draw
+    counts half. Without common games, or with more than _MOST_COMPARED configurations, the result is empty.
     """
     rows = []
     known = normalized(statuses, scales)

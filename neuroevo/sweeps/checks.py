@@ -1,4 +1,4 @@
-"""What is wrong with a sweep: every problem that can be known before its first trial starts."""
+"""Validation of a sweep before its first trial starts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from neuroevo.sweeps.settings import METRICS, NEUROEVO, VALIDATION, SweepSetting
 from neuroevo.sweeps.space import LIST, SEED, Space
 from neuroevo.training.record import COLUMNS
 
-_CONTEXTS = 16  # points whose other values a key's values are tried with
+_CONTEXTS = 16  # random points with which each value of a key is combined
 
 
 @contextmanager
 def collected(problems: list[Problem]) -> Iterator[None]:
-    """Append the problems of a UserError to `problems`, once."""
+    """Append the problems of a UserError to `problems`, without duplicates."""
     try:
         yield
     except UserError as error:
@@ -37,11 +37,11 @@ def attempt(tables: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[Confi
     """Make the configuration of a trial.
 
     Args:
-        tables: Those of the configuration that all trials share.
-        values: Other values of its keys, such as {"algorithm.sigma": 0.01}.
+        tables: Tables of the configuration that all trials share.
+        values: Values that replace those of the tables, such as {"algorithm.sigma": 0.01}.
 
     Returns:
-        The configuration, or None and why no trial can have these values.
+        The configuration and no problems, or None and the problems of the values.
     """
     try:
         return make_config(tables, values), []
@@ -52,13 +52,13 @@ def attempt(tables: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[Confi
 
 
 def probe(space: Space, tables: Mapping[str, Any]) -> tuple[list[tuple[str, Any, Config]], list[Problem]]:
-    """Try all values of a list and both ends of a range, one key at a time.
+    """Try all values of each list and both ends of each range, one key at a time.
 
-    Where the configuration refuses one, other keys of the space may be why: it is then tried with theirs from several
-    points of the space, one of which has to accept it.
+    A value that is rejected may be valid together with other values of the space. It is then tried at several random
+    points of the space, and has to be valid at one of them.
 
     Returns:
-        Keys, values and a configuration that accepts each; and what is wrong with the values that are never accepted.
+        Triples of a key, a value and a configuration with it; and the problems of the values that are always rejected.
     """
     accepted: list[tuple[str, Any, Config]] = []
     problems: list[Problem] = []
@@ -76,53 +76,53 @@ def probe(space: Space, tables: Mapping[str, Any]) -> tuple[list[tuple[str, Any,
 
 
 def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -> list[Problem]:
-    """Find the problems of what a sweep's file says, without its configurations.
+    """Return the problems of a sweep's settings that are independent of its configurations.
 
     Args:
-        chosen: The file's settings.
-        space: The values that keys may have.
+        chosen: The settings of the sweep's file.
+        space: The search space.
         changed: The keys that `set` and --set change.
     """
     search, grid, pbt = f'search = "{chosen.search}"', chosen.search == "grid", chosen.search == "pbt"
     others = [name for name in chosen.implementations if name != NEUROEVO]
     own = {"env.name": "games"} if chosen.games else {}
     own |= {SEED: "seeds"} if chosen.seeds is not None else {}
-    problems = [Problem(f"set {key}", f"sweep.{own[key]} says that") for key in sorted(changed) if key in own]
+    problems = [Problem(f"set {key}", f"already set by sweep.{own[key]}") for key in sorted(changed) if key in own]
 
     def refuse_if(wrong: object, key: str, reason: str, *value: object) -> None:
         if wrong:
             problems.append(Problem(f"sweep.{key}", reason, *value))
 
     for key, domain in space.items():
-        refuse_if(key in changed, f"space.{key}", "set says that")
-        refuse_if(key == SEED and SEED in own, f"space.{key}", "sweep.seeds says that")
+        refuse_if(key in changed, f"space.{key}", "already set by sweep.set or --set")
+        refuse_if(key == SEED and SEED in own, f"space.{key}", "already set by sweep.seeds")
         refuse_if(key == SEED and pbt, f"space.{key}", "a trial of pbt keeps its seed")
-        refuse_if(key == "env.name", f"space.{key}", "sweep.games names what trials play")
+        refuse_if(key == "env.name", f"space.{key}", "not supported, use sweep.games")
         refuse_if(grid and domain.kind != LIST, f"space.{key}", f"expected a list of values with {search}")
     if grid:
-        reason = "a grid has as many as combinations; leave it out"
+        reason = "a grid has one trial per combination; remove this key"
         refuse_if(chosen.trials is not None, "trials", reason, chosen.trials)
     else:
         refuse_if(not space, "space", "expected at least one key")
-        refuse_if(chosen.trials is None, "trials", f"missing, expected how many with {search}")
+        refuse_if(chosen.trials is None, "trials", f"missing, expected the number of trials with {search}")
         for key in ("configs", "games", "implementations"):
             given = getattr(chosen, key) or []
             refuse_if(len(given) > 1, key, f"expected one with {search}", given)
-        reason = f"{search} draws one for each trial; leave it out, or set training.seed"
+        reason = f"{search} draws a seed for each trial; remove this key, or set training.seed"
         refuse_if(chosen.seeds is not None, "seeds", reason, chosen.seeds)
     ray = chosen.shared or chosen.cluster != "none"
-    reason = 'are processes of this machine, without forks; expected none with search = "pbt", shared or cluster'
+    reason = 'run as processes of this machine, without forks; not supported with search = "pbt", shared or cluster'
     refuse_if(others and (pbt or ray), "implementations", reason, others)
     for name in others:
         with collected(problems):
             function_of(name)
-    refuse_if(pbt and chosen.pruner != "none", "pruner", "pbt ends no trial, expected none", chosen.pruner)
+    refuse_if(pbt and chosen.pruner != "none", "pruner", "not supported with pbt, expected none", chosen.pruner)
     makers: list[tuple[str, Callable[..., object], int | None]]
     makers = [("search", make_sampler, 0), ("pruner", make_pruner, None)]
     for kind, make, number in makers:
         name, options = getattr(chosen, kind), getattr(chosen, f"{kind}_options")
         if name in ("grid", "none"):
-            refuse_if(options, f"{kind}_options", f'{kind} = "{name}" has none', options)
+            refuse_if(options, f"{kind}_options", f'{kind} = "{name}" has no options', options)
             continue
         require("sweep", "optuna")
         try:
@@ -135,17 +135,17 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
 
 
 def of_sweep(chosen: SweepSettings, space: Space, tables: Mapping[str, Any], base: Config) -> list[Problem]:
-    """Find the problems of a sweep's settings, which have a metric, with one of its configurations and its tables."""
+    """Return the problems of a sweep's settings (with a metric) for one configuration and its tables."""
     accepted, problems = probe(space, tables)
     if base.cluster.address != "none":
-        reason = "a trial plays where the sweep puts it; sweep.cluster names the cluster"
+        reason = "not supported in sweeps; set sweep.cluster instead"
         problems.append(Problem("cluster.address", reason, base.cluster.address))
     metric = str(chosen.metric)
     if metric not in METRICS:
         expected = f"expected one of {', '.join(METRICS)}"
-        reason = f"no record has it{did_you_mean(metric, METRICS)}; {expected}"
+        reason = f"not a valid metric{did_you_mean(metric, METRICS)}; {expected}"
         if metric.startswith("test_") and metric in COLUMNS:
-            reason = f"known only generations later; {expected}"
+            reason = f"available only generations later; {expected}"
         problems.append(Problem("sweep.metric", reason, metric))
     elif metric == VALIDATION and (chosen.search != "grid" or chosen.pruner != "none"):
         for config in [config for key, _, config in accepted if key == "algorithm.name"] or [base]:
@@ -158,8 +158,8 @@ def of_sweep(chosen: SweepSettings, space: Space, tables: Mapping[str, Any], bas
             try:
                 check_fork(base, config)
             except ConfigError as error:
-                problem = Problem(f"sweep.space.{key}", f"{error.problems[0].reason}, as pbt needs it", value)
+                problem = Problem(f"sweep.space.{key}", f"{error.problems[0].reason}, as pbt requires", value)
                 problems += [problem] if all(each.key != problem.key for each in problems) else []
         if base.training.generations is None:
-            problems.append(Problem("training.generations", 'missing, expected how many with search = "pbt"'))
+            problems.append(Problem("training.generations", 'missing, expected a number with search = "pbt"'))
     return problems

@@ -1,4 +1,4 @@
-"""Run a sweep: a number of trials in parallel, wherever its executor trains them. The same call resumes it."""
+"""Execution of a sweep: an executor trains several trials in parallel. The same call resumes an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -26,61 +26,61 @@ from neuroevo.system import files
 from neuroevo.training.time_left import share_done
 
 _POLL_SECONDS = 0.2
-_MOST_DEATHS = 3  # of a trial's process; each time the trial resumes from its newest state
-LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
+_MOST_DEATHS = 3  # of a trial's process; after each the trial resumes from its newest state
+LOCK_SECONDS = 15.0  # time for the processes of a killed sweep to terminate
 
 
 class SweepWatcher:
-    """Receiver of the events of `run_sweep`. This one ignores them."""
+    """Base class of receivers of the events of `run_sweep`; it ignores them."""
 
     def begin(self, trials: Sequence[Trial], total: int, parallel: int) -> None:
-        """Receive the trials that are known, how many there will be, and how many are trained in parallel."""
+        """Receive the known trials, the total number of trials, and the number trained in parallel."""
 
     def started(self, trial: Trial, resumes: bool) -> None:
-        """Receive a trial that a process begins to train, or resumes where its run exists already."""
+        """Receive a trial whose training starts, or resumes if its run exists already."""
 
     def result(self, trial: Trial, row: Mapping[str, Any]) -> None:
-        """Receive the numbers of a trial's last generation, as metrics.csv has them, after one or more generations."""
+        """Receive the row of metrics.csv of a trial's last generation, after one or more new generations."""
 
     def unreadable(self, trial: Trial, reason: str) -> None:
-        """Receive, once, why a trial's run cannot be read, so that its generations are not reported."""
+        """Receive, once per trial, why its run cannot be read; its generations are then not reported."""
 
     def ended(self, trial: Trial) -> None:
         """Receive a trial that is finished, was stopped by the pruner, or has failed."""
 
     def tick(self) -> None:
-        """Do what is to be done several times per second."""
+        """Do periodic work; called several times per second."""
 
 
 @dataclass
 class _Running:
-    """A trial that is trained."""
+    """Trial in training."""
 
     trial: Trial
-    generations: int | None  # after which this part of it ends; None: at the budgets of its configuration
-    rows: int = 0  # of its run that have been seen
-    last: Row = field(default_factory=dict)  # of these rows
+    generations: int | None  # generation after which this part of the training ends; None: at the trial's budgets
+    rows: int = 0  # number of rows of its run that were read
+    last: Row = field(default_factory=dict)  # the last of these rows
     pruned: bool = False
-    deaths: int = 0  # of its processes
+    deaths: int = 0  # number of its processes that died
     seen: tuple[int, int] | None = None  # time and size of metrics.csv when the rows were read
-    unreadable: bool = False  # as the watcher was told
+    unreadable: bool = False  # whether unreadable() was called for this trial
 
 
 def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequence[str] = CHILD) -> list[Trial]:
-    """Run the trials of a sweep that are not over. KeyboardInterrupt passes through after all trials have ended.
+    """Run the unfinished trials of a sweep. KeyboardInterrupt is raised after all trials have stopped.
 
     Args:
         sweep: The sweep.
-        watcher: Notified of its progress.
+        watcher: Receiver of events.
         program: The command that trains a trial in a process.
 
     Returns:
-        All trials as they ended. A failed one does not stop the others.
+        All trials with their final status. A failed trial does not stop the sweep.
 
     Raises:
-        ConfigError: The folder contains another sweep, or a trial cannot start; all problems.
-        NotTrustedError: The sweep in the folder was not begun here by this user.
-        UserError: What a sweep needs is not installed, its folder cannot be used, or there is no such cluster.
+        ConfigError: The folder contains another sweep, or trials cannot start; lists all problems.
+        NotTrustedError: The sweep in the folder was not begun on this machine by this user.
+        UserError: A dependency is not installed, the folder is unusable, or the cluster cannot be joined.
     """
     require("sweep", "optuna")
     check_free(sweep.out)
@@ -90,7 +90,7 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequen
             study = Study(sweep.out, sweep.trust, new=True)
             study.begin(sweep, lambda trial: _is_over(sweep, trial))
             for place in {sweep.out, *((sweep.out / trial.folder).parent for trial in study.trials())}:
-                if place.is_dir():  # what a killed process has left of its trials' files and of the report's
+                if place.is_dir():  # remove temporary files of a killed process
                     files.sweep(place, r".+\.(?:toml|txt|csv|png|pdf)")
             return _Driver(sweep, study, watcher or SweepWatcher(), lock, program).run()
     except OSError as error:
@@ -110,7 +110,7 @@ class _Driver:
             executor = self._executor()
             try:
                 if sweep.settings.search == "pbt":
-                    for _ in self._next():  # all of them begin before one is trained
+                    for _ in self._next():  # draw the values of all trials before training
                         pass
                     train_population(sweep, self._study, lambda trials, end: self._play(executor, trials, end))
                 else:
@@ -120,7 +120,7 @@ class _Driver:
         return self._study.trials(sweep)
 
     def _check(self, known: Sequence[Trial]) -> None:
-        """Try what trials begin with once, before any is started. ConfigError: some cannot begin; all problems."""
+        """Check that trials can start, once per kind of start. Raise ConfigError with all problems if some cannot."""
         sweep, found, tried = self._sweep, [], []
         folders = {(sweep.out / trial.folder).resolve() for trial in sweep.points}
         begun = {trial.number for trial in known if is_run(sweep.out / trial.folder)}
@@ -149,7 +149,7 @@ class _Driver:
         return RayTasks(self._sweep, address)
 
     def _next(self) -> Iterator[Trial]:
-        """Yield the trials of an interrupted process, and then those that wait or are chosen."""
+        """Yield the trials that an interrupted process was training, then waiting and new ones."""
         yield from (trial for trial in self._study.trials(self._sweep) if trial.status == "running")
         while True:
             trials = self._study.trials(self._sweep)
@@ -158,7 +158,7 @@ class _Driver:
             yield self._study.ask(self._sweep)
 
     def _play(self, executor: Executor, trials: Iterable[Trial], generations: int | None = None) -> None:
-        """Train trials until they have so many generations; None: to a budget of their configurations."""
+        """Train trials up to a number of generations; None: to the budgets of their configurations."""
         source, running, more = iter(trials), dict[int, _Running](), True
         while more or running:
             while more and len(running) < self._sweep.settings.parallel:
@@ -167,7 +167,7 @@ class _Driver:
                 if trial is not None and self._start(executor, each := _Running(trial, generations)):
                     running[trial.number] = each
             time.sleep(_POLL_SECONDS)
-            over = executor.ended()  # before their rows are read: then these are all
+            over = executor.ended()  # before rows are read, so that an ended trial's rows are complete
             for number, each in list(running.items()):
                 self._news(executor, each, number in over)
                 if number in over and self._ended(executor, each, over[number]):
@@ -175,7 +175,7 @@ class _Driver:
             self._watcher.tick()
 
     def _start(self, executor: Executor, each: _Running) -> bool:
-        """Start a trial's process; return False if it cannot be, which is then noted."""
+        """Start a trial's process; if that fails, record the failure and return False."""
         resumes = is_run(self._sweep.out / each.trial.folder)
         try:
             executor.start(each.trial, self._sweep.config(each.trial, each.generations))
@@ -188,11 +188,11 @@ class _Driver:
         return True
 
     def _news(self, executor: Executor, each: _Running, over: bool) -> None:
-        """Report the rows that are new, and stop the trial where the pruner ends it."""
+        """Report new rows, and stop the trial if the pruner prunes it."""
         folder = self._sweep.out / each.trial.folder
         try:
             status = (folder / CSV).stat()
-        except OSError:  # not yet there
+        except OSError:  # it does not exist yet
             return
         seen = status.st_mtime_ns, status.st_size
         if each.pruned or (seen == each.seen and not over):
@@ -216,13 +216,13 @@ class _Driver:
             self._watcher.result(each.trial, each.last)
 
     def _ended(self, executor: Executor, each: _Running, end: End) -> bool:
-        """Note how a trial ended; return False if another process resumes it."""
+        """Record how a trial's process ended; return False if another process resumes the trial."""
         reason = end.reason
         if not reason and not self._is_spent(each):
             reason = "ended without an error, but its budget is not spent"
         status: Status = "stopped" if each.pruned else "failed" if reason else "finished"
         if status == "finished" and each.generations is not None:
-            return True  # of population-based training, a part
+            return True  # an interval of population-based training
         if status == "failed" and end.died and each.deaths < _MOST_DEATHS:
             each.deaths += 1
             return not self._start(executor, each)
@@ -235,7 +235,7 @@ class _Driver:
 
 
 def _is_over(sweep: Sweep, trial: Trial) -> bool:
-    """Return whether a budget of a finished trial is spent, as far as its run can be read."""
+    """Return whether a budget of a finished trial is spent; False if its run cannot be read."""
     with suppress(UserError):
         rows = rows_in(sweep.out / trial.folder, -1)
         known = (trial.label, trial.game) in sweep.configs
@@ -244,13 +244,13 @@ def _is_over(sweep: Sweep, trial: Trial) -> bool:
 
 
 def _is_spent(config: Config, row: Row) -> bool:
-    """Return whether a run may be over after a generation: a target is reached by an elite's test, not by its row."""
+    """Return whether a run may end after a generation; always True with a target, which rows do not show."""
     return bool(row) and (config.training.target is not None or share_done(config.training, row) >= 1)
 
 
 @contextmanager
 def _locked(out: Path) -> Iterator[int]:
-    """Keep other sweeps from the folder as long as any process has the descriptor open. UserError: one is running."""
+    """Lock a sweep's folder while any process keeps the descriptor open. Raise UserError if it is locked."""
     deadline = time.monotonic() + LOCK_SECONDS
     with files.open_folder(out) as folder:
         while True:

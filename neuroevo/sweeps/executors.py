@@ -1,7 +1,7 @@
-"""Where trials are trained: in processes of this machine, or as tasks of a Ray cluster (ray_tasks.py).
+"""Executors of trials: processes of this machine, or tasks of a Ray cluster (ray_tasks.py).
 
-Either trains a configuration in a folder until its budget is spent, and resumes a run that the folder contains. Results
-are read from the folder.
+An executor trains a configuration in a folder until its budget is spent, and resumes a run that the folder contains.
+Results are read from the folder.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from neuroevo.system.safe_path import python_command
 
 CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
 _OTHER = python_command("from neuroevo.cli.child import run_implementation; run_implementation(sys.argv[1:])")
-STOP_SECONDS = 30  # for a trial to store its state and end; it takes one or two
+STOP_SECONDS = 30  # time for a trial to store its state and end, which takes a second or two
 _LAST_LINES = 5
 
 
 class End(NamedTuple):
-    """How the process of a trial ended.
+    """Result of a trial's process.
 
     Attributes:
         reason: Why it did not finish, "" if it did.
-        died: Whether it ended by a signal or with its machine, so that another process may do better.
+        died: Whether it was killed by a signal or lost with its machine, so that a retry may succeed.
     """
 
     reason: str = ""
@@ -41,23 +41,23 @@ class End(NamedTuple):
 
 
 class Executor(ABC):
-    """Trains trials."""
+    """Abstract base class of executors of trials."""
 
     @abstractmethod
     def start(self, trial: Trial, config: Config) -> None:
-        """Begin to train a trial in its folder, in which a run of this configuration may have begun.
+        """Start to train a trial in its folder, or resume the run of this configuration that the folder contains.
 
         Raises:
-            OSError: Its files cannot be written, or the machine has no room for another process.
+            OSError: The trial's files cannot be written, or the process cannot be started.
         """
 
     @abstractmethod
     def ended(self) -> dict[int, End]:
-        """Return the trials that have ended since the last call, and how."""
+        """Return the results of the trials that have ended since the last call, by number."""
 
     @abstractmethod
     def stop(self, number: int) -> None:
-        """Have a trial store its state and end."""
+        """Request that a trial stores its state and ends."""
 
     @abstractmethod
     def close(self) -> None:
@@ -65,12 +65,12 @@ class Executor(ABC):
 
 
 class Processes(Executor):
-    """A process of this machine for each trial, whose output is beside the trial's folder.
+    """Executor with a process of this machine per trial; its output goes to a file next to the trial's folder.
 
     Args:
         sweep: The sweep.
-        lock: A descriptor that every process keeps open, so that none outlives its sweep unnoticed.
-        program: The command that trains.
+        lock: Descriptor that each process keeps open, so that the folder stays locked while any of them runs.
+        program: The command that trains a trial.
     """
 
     def __init__(self, sweep: Sweep, lock: int, program: Sequence[str] = CHILD):
@@ -93,7 +93,7 @@ class Processes(Executor):
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # a terminal's Ctrl-C is for the sweep, which passes it on
+                start_new_session=True,  # so that Ctrl-C reaches only the sweep, which stops its trials
                 pass_fds=[self._lock],
             )
         self._running[trial.number] = process, printed, before

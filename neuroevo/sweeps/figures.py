@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def curve_of(now: TrialStatus, x: XAxis = "frames") -> Curve:
-    """Return the learning curve of a trial; without points if no generation has a score."""
+    """Return the learning curve of a trial; it is empty if no generation has a score."""
     return curve(now.rows, f"{now.score_of}_mean", x)
 
 
 def draw_curves(statuses: Sequence[TrialStatus], x: XAxis = "frames") -> Figure:
-    """Draw a panel per game with a line per configuration of a grid, which has the same color in every panel."""
+    """Draw a grid's learning curves: a panel per game, with a line of consistent color per configuration."""
     kinds = {each.score_of for each in statuses}
     groups = []
     for (game, label), own in grouped(statuses).items():
@@ -36,7 +36,7 @@ def draw_curves(statuses: Sequence[TrialStatus], x: XAxis = "frames") -> Figure:
 
 
 def draw_profiles(statuses: Sequence[TrialStatus], scales: Scales) -> Figure:
-    """Draw the share of a grid's trials above each normalized score, every game counting as much."""
+    """Draw performance profiles: the share of a grid's trials above each normalized score, averaged over games."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.5, 4.0), layout="constrained")
@@ -57,7 +57,7 @@ def draw_profiles(statuses: Sequence[TrialStatus], scales: Scales) -> Figure:
 
 
 def search_figures(study: Study) -> dict[str, Figure]:
-    """Draw a search, as far as there are trials for it; return figures by the names of their files."""
+    """Return Optuna's plots of a search by file name, as far as there are enough trials."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -73,7 +73,7 @@ def search_figures(study: Study) -> dict[str, Figure]:
         wanted["importance"] = partial(plots.plot_param_importances, evaluator=PedAnovaImportanceEvaluator())
     figures = {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the plots are experimental
+        warnings.simplefilter("ignore")  # the plots are experimental
         for name, draw_with in wanted.items():
             figures[name] = np.ravel(draw_with(study.study))[0].figure
             pyplot.close(figures[name])

@@ -1,14 +1,14 @@
-"""Other implementations of an algorithm, whose numbers a sweep has in its tables beside neuroevo's.
+"""Other implementations of an algorithm, which a sweep compares with neuroevo.
 
-An implementation is a function of a user's module, "module:function", that trains a configuration in its own way:
+An implementation is a function of a user's module, "module:function", that trains a configuration:
 
 def train(config: Config, folder: Path, report: Report) -> None:
     for generation in range(config.training.generations):
         ...
         report(steps_population=steps, fitness_mean=mean, test_mean=score)
 
-It runs in a process of its own. What it reports becomes metrics.csv of the trial's folder, where it may write other
-files, too. A trial that is interrupted starts again from nothing.
+It runs in its own process. Its reports are written to metrics.csv in the trial's folder, where it may also write other
+files. An interrupted trial restarts from the beginning.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from neuroevo.training.record import COLUMNS
 
 Row = dict[str, Any]
 Report = Callable[..., None]
-"""Called after each generation with numbers by keyword, of the names in metrics.csv; see `Reporter`."""
+"""Function called after each generation with columns of metrics.csv as keyword arguments; see `Reporter`."""
 _COLUMNS = tuple(name for name in COLUMNS if name != "fitness")
 
 
 class Reporter:
-    """Writer of the metrics.csv of a trial that another implementation trains.
+    """Writer of metrics.csv for a trial that another implementation trains.
 
     Args:
-        folder: The trial's.
+        folder: The trial's folder.
     """
 
     def __init__(self, folder: Path):
@@ -60,11 +60,11 @@ class Reporter:
 
         Args:
             numbers: Columns of metrics.csv, such as steps_population and test_mean. By default steps_total is the sum
-                of steps_population and steps_validation of all generations, frames_total the same, seconds_total the
-                time since training began, and steps_per_s the rate of all steps since the last report.
+                of steps_population and steps_validation of all generations, frames_total equals steps_total,
+                seconds_total is the time since training began, and steps_per_s the rate since the last report.
 
         Raises:
-            UserError: There is no such column, or a number is not finite.
+            UserError: A column does not exist, or a number is not finite.
         """
         for name, value in numbers.items():
             if name not in _COLUMNS:
@@ -88,27 +88,27 @@ class Reporter:
 
 
 def function_of(implementation: str) -> Callable[[Config, Path, Report], None]:
-    """Import the function of an implementation. UserError: there is no such function."""
+    """Import the function of an implementation. Raise UserError if it does not exist."""
     return find_function(implementation, f'the implementation is {implementation!r}, expected "module:function"')
 
 
 def train(implementation: str, config: Config, folder: Path) -> None:
-    """Train a trial by an implementation, in a folder whose contents are deleted. UserError: as function_of()."""
+    """Train a trial with an implementation, after deleting the folder's contents. It raises as function_of() does."""
     function = function_of(implementation)
-    shutil.rmtree(folder, ignore_errors=True)  # of a process that was interrupted
+    shutil.rmtree(folder, ignore_errors=True)  # left by an interrupted process
     folder.mkdir(parents=True)
     function(config, folder, Reporter(folder))
 
 
 def rows_in(folder: Path, first: int = 0) -> list[Row]:
-    """Read the numbers of a trial's generations, which a process may be training.
+    """Read the rows of metrics.csv or run.db of a trial, which may be training in another process.
 
     Args:
-        folder: The trial's.
-        first: The first generation to read; one below 0 counts from the last.
+        folder: The trial's folder.
+        first: The first generation to read; a negative number counts from the end.
 
     Raises:
-        UserError: There are none, or they cannot be read.
+        UserError: The file does not exist or cannot be read.
     """
     if is_run(folder):
         with Database(folder / DATABASE) as database:

@@ -1,7 +1,7 @@
-"""Population-based training: at every interval the worst trials continue as forks of the best, with other values.
+"""Population-based training (PBT): after each interval the worst trials continue as forks of the best.
 
-Trials wait for each other at the end of an interval, so that which trial continues from which depends on the seed
-alone. Jaderberg et al. 2017, arXiv:1711.09846.
+Exploration changes the values of a fork. Trials wait for each other at the end of an interval, so that the exchanges
+depend only on the seed. Jaderberg et al. 2017, arXiv:1711.09846.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from neuroevo.sweeps.space import Space, Values
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Sweep, Trial
 
-_ATTEMPTS = 20  # at values that a configuration accepts
+_ATTEMPTS = 20  # attempts to draw valid values
 
 
 class Exchange(NamedTuple):
     """Trial that continues as a fork.
 
     Attributes:
-        number: The trial's.
-        donor: The number of the trial whose run it continues.
-        folder: That run's.
-        values: Its new values.
+        number: The trial's number.
+        donor: Number of the trial whose run it continues.
+        folder: Folder of the donor's run.
+        values: New values of the trial.
     """
 
     number: int
@@ -44,12 +44,12 @@ class Exchange(NamedTuple):
 
 
 def train_population(sweep: Sweep, study: Study, play: Callable[[Sequence[Trial], int | None], None]) -> None:
-    """Train the trials that are running from interval to interval, and exchange in between.
+    """Train the running trials interval by interval, with exchanges in between.
 
     Args:
         sweep: The sweep.
-        study: Its trials.
-        play: Trains trials until they have so many generations; None: to their budget.
+        study: The study with its trials.
+        play: Function that trains trials up to a number of generations; None: to their budget.
     """
     generations = sweep.base.training.generations
     assert generations is not None, "load_sweep() has checked it"
@@ -61,7 +61,7 @@ def train_population(sweep: Sweep, study: Study, play: Callable[[Sequence[Trial]
     for end in range(interval, generations, interval):
         play([trial for trial in running() if _row(sweep, trial, end) is None], end)
         trials, name = running(), f"exchanges after {end}"
-        if name not in study.study.user_attrs:  # else an interrupted process has decided
+        if name not in study.study.user_attrs:  # otherwise an interrupted process has chosen the exchanges
             metrics = {trial.number: sweep.value(_row(sweep, trial, end) or {}) for trial in trials}
             study.study.set_user_attr(name, exchanges(sweep, trials, metrics, end))
         for exchange in study.study.user_attrs[name]:
@@ -70,19 +70,19 @@ def train_population(sweep: Sweep, study: Study, play: Callable[[Sequence[Trial]
 
 
 def _row(sweep: Sweep, trial: Trial, end: int) -> Row | None:
-    """Return the numbers of the last of so many generations of a trial; None: it has not finished them."""
+    """Return the row of a trial after `end` generations; None if it has not finished them."""
     folder = sweep.out / trial.folder
     return next(iter(rows_in(folder, end - 1)), None) if is_run(folder) else None
 
 
 def exchanges(sweep: Sweep, trials: Sequence[Trial], metrics: Mapping[int, float], end: int) -> list[Exchange]:
-    """Decide which trials continue from which.
+    """Choose the exchanges at the end of an interval.
 
     Args:
         sweep: The sweep.
-        trials: Those that play.
-        metrics: The metric of each at the end of the interval, by number.
-        end: After how many generations that is.
+        trials: The running trials.
+        metrics: Metric of each trial at the end of the interval, by number.
+        end: Number of generations at the end of the interval.
 
     Returns:
         The exchanges, the worst trial's first.
@@ -102,7 +102,7 @@ def exchanges(sweep: Sweep, trials: Sequence[Trial], metrics: Mapping[int, float
 
 
 def _explored(space: Space, values: Values, resample: float, rng: np.random.Generator) -> Values:
-    """Return values that are each drawn again, with this probability, or changed a little."""
+    """Return explored values: each is resampled with this probability, otherwise perturbed."""
     fresh = draw(space, int(rng.integers(2**32)))
     return {
         key: fresh[key] if rng.random() < resample else domain.near(values[key], rng) for key, domain in space.items()
@@ -110,7 +110,7 @@ def _explored(space: Space, values: Values, resample: float, rng: np.random.Gene
 
 
 def _fork(sweep: Sweep, study: Study, exchange: Exchange, end: int) -> None:
-    """Continue a trial as a fork of another trial's run, unless an interrupted process has done so."""
+    """Continue a trial as a fork of another trial's run, unless an interrupted process did so already."""
     trial = next(trial for trial in study.trials() if trial.number == exchange.number)
     folder = f"{trial.name}-fork-{end:06d}"
     if trial.folder >= folder:

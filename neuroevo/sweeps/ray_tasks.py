@@ -1,4 +1,4 @@
-"""Trials as tasks of a Ray cluster, whose machines see the same folders. They may share a pipeline."""
+"""Executor of trials as tasks of a Ray cluster whose machines share a file system. Trials may share a player."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from neuroevo.sweeps.checks import attempt
 from neuroevo.sweeps.executors import STOP_SECONDS, End, Executor
 from neuroevo.sweeps.sweep import Sweep, Trial
 
-_MOST_NETWORKS = 16  # in one pipeline
+_MOST_NETWORKS = 16  # maximal number of networks of a shared player
 
 
 class RayTasks(Executor):
-    """A task of a Ray cluster for each trial.
+    """Executor with a task of a Ray cluster per trial.
 
     Args:
         sweep: The sweep.
-        address: The cluster's: "local", "auto" or HOST:PORT.
+        address: Address of the cluster: "local", "auto" or HOST:PORT.
     """
 
     def __init__(self, sweep: Sweep, address: str):
         self._sweep = sweep
-        # The same for every process that runs this sweep, of which there is one at a time.
+        # Every process that runs this sweep uses the same name; only one runs at a time.
         self._leaves = join(address, hashlib.sha256(bytes(sweep.out)).hexdigest())
-        end_players()  # of a process that was killed
+        end_players()  # left by a killed process
         self._networks = shared_networks(sweep) if sweep.settings.shared else None
         self._running: dict[int, Any] = {}
         self._machines: dict[int, str] = {}
@@ -55,13 +55,13 @@ class RayTasks(Executor):
         self._machines[trial.number] = self._machine()
         there = NodeAffinitySchedulingStrategy(self._machines[trial.number], soft=True)
         folder, trust = str(self._sweep.out / trial.folder), self._sweep.trust
-        # No core is reserved: trials of other sweeps would wait for it, which may take days.
+        # Reserve no core: trials of other sweeps would wait for it, possibly for days.
         self._running[trial.number] = self._train.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(
             config.tables(), folder, trust, self._networks, trial.number, os.getcwd(), sys.argv
         )
 
     def _machine(self) -> str:
-        """Return the machine with the fewest of this sweep's trials for each core. OSError: none has a core."""
+        """Return the machine with the fewest trials of this sweep per core. Raise OSError if no machine has a core."""
         trials = Counter(self._machines[number] for number in self._running)
         cores = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]}
         able = [((1 + trials[name]) / count, random.random(), name) for name, count in cores.items() if count]
@@ -82,7 +82,7 @@ class RayTasks(Executor):
         return over
 
     def _done(self, seconds: float) -> list[Any]:
-        """Wait until all tasks are done, but no longer than this; return those that are."""
+        """Wait until all tasks are done, at most `seconds`, and return the completed tasks."""
         tasks = list(self._running.values())
         return ray.wait(tasks, num_returns=len(tasks), timeout=seconds)[0] if tasks else []
 
@@ -102,7 +102,7 @@ class RayTasks(Executor):
 
 
 def shared_networks(sweep: Sweep) -> list[Network]:
-    """List the networks that trials may have, for a pipeline that has them all; none where they are too many."""
+    """Return all networks that trials may have, for a shared player; empty if they are more than _MOST_NETWORKS."""
     domains = {key: domain.values for key, domain in sweep.space.items() if key.startswith("network.")}
     networks: dict[Network, None] = {}
     for tables, values in product(sweep.tables.values(), product(*domains.values())):
@@ -123,12 +123,12 @@ def _train(
     where: str,
     command: Sequence[str],
 ) -> str:
-    """Train a configuration in a folder, in a process of Ray's; return why it could not, "" if it could."""
-    os.chdir(where)  # configurations may name files and modules from where the sweep began
+    """Train a configuration in a folder, in a Ray process; return the error message, "" without an error."""
+    os.chdir(where)  # paths and modules of configurations are relative to the sweep's working directory
     try:
         config = make_config(tables)
         made = RunFolder.resume_or_create(folder, config, trust=trust)
-        # Every trial has a reference batch of its own, and players have no accelerator.
+        # Reference batches differ between trials, and players have no accelerator.
         if networks is None or config.needs_reference or config.environment.accelerated:
             evaluator = make_evaluator(made.config, made.reference_batch)
         else:

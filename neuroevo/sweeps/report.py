@@ -1,17 +1,17 @@
-"""Report the results of a sweep: a table as text and CSV, a row per trial as CSV, and figures.
+"""Report on the results of a sweep: tables as text and CSV, a row per trial as CSV, and figures.
 
-table.txt                    of a grid, a row per game and configuration: scores over seeds, and over all games; of a
-                             search, the trials, the best first
-table.csv                    the same rows of a grid
+table.txt                    grid: a row per game and configuration with scores over seeds, and over all games;
+                             search: the trials, the best first
+table.csv                    grid: the same rows
 runs.csv                     a row per trial
-aggregates.csv               a row per configuration: normalized scores over all games, where the sweep says how
-improvement.csv              likewise, for every two configurations how likely one is better
-curves.png, curves.pdf       learning curves against frames (analysis/curves), and curves_time.* against wall time; of a
-                             search the metric of every trial
+aggregates.csv               a row per configuration: normalized scores over all games, with sweep.normalize
+improvement.csv              likewise, probability of improvement for each pair of configurations
+curves.png, curves.pdf       learning curves against frames (analysis/curves), and curves_time.* against wall time;
+                             search: the metric of each trial
 profiles.*                   performance profiles of normalized scores
-parallel.*, importance.*, slices.*    of a search: Optuna's plots of values and metric
+parallel.*, importance.*, slices.*    search: Optuna's plots of values and metric
 
-A trial that is not finished counts with the generations it has; the text names these trials at its end.
+An unfinished trial counts with its generations so far; table.txt lists these trials at its end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
 
 AXES: dict[XAxis, str] = {"frames": "curves", "time": "curves_time"}
-"""What the learning curves of a grid are drawn against, and what the files are called."""
+"""File name of a grid's learning curves for each x axis."""
 
 
 def lines(statuses: Sequence[TrialStatus]) -> list[Row]:
@@ -46,7 +46,7 @@ def lines(statuses: Sequence[TrialStatus]) -> list[Row]:
 
 
 def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Row:
-    """Return a row of table.csv. Means and sums are over the runs that have a score, one per seed; None: unknown."""
+    """Return a row of table.csv. Means and sums are over the runs with a score, one per seed. None means unknown."""
     played = [each for each in statuses if each.played]
     last = [each.rows[-1] for each in played]
     scores = last_scores(statuses)
@@ -77,7 +77,7 @@ def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Row:
 
 
 def run_row(now: TrialStatus, space: Space) -> Row:
-    """Return the row of runs.csv for a trial, with None for a value that is not known."""
+    """Return the row of runs.csv for a trial; unknown values are None."""
     last = now.rows[-1] if now.rows else {}
     return {
         "trial": now.trial.number,
@@ -100,7 +100,7 @@ def run_row(now: TrialStatus, space: Space) -> Row:
 
 
 def tables_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> dict[str, list[Row]]:
-    """Compute the tables of a report by the names of their CSV files, which only a grid has."""
+    """Return the tables of a grid's report by the names of their CSV files; empty for other searches."""
     if sweep.settings.search != "grid":
         return {}
     over_games = {"aggregates": aggregates, "improvement": improvements}
@@ -108,7 +108,7 @@ def tables_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> dict[str, list[R
 
 
 def text_of(sweep: Sweep, statuses: Sequence[TrialStatus], tables: dict[str, list[Row]]) -> str:
-    """Format the tables as text, with explanations of their columns and a list of the unfinished trials below."""
+    """Format the tables as text, followed by explanations of the columns and a list of the unfinished trials."""
     text = _grid_text(**tables) if tables else _search_text(statuses, sweep.space)
     missing = [f"  {each.trial.name}: {_missing(each)}" for each in statuses if not each.ended]
     if missing:
@@ -132,15 +132,15 @@ def _search_text(statuses: Sequence[TrialStatus], space: Space) -> list[str]:
         numbers = [number(now.value, 2), number(now.test.mean, 2), _interval(row, "test", 2)]
         cells.append([row["trial"], *values, *numbers, row["generations"], number(row["steps"]), row["status"]])
     notes = (
-        f"{metric} is of a trial's last generation; test mean and 95% interval (Student's t) are of the newest elite",
-        "that has played its test episodes. The best of many trials is partly lucky; compare it again.",
+        f"{metric}: of a trial's last generation; test mean and 95% interval (Student's t): of the newest elite that",
+        "has played its test episodes. The best of many trials is biased upward by selection; rerun it with new seeds.",
     )
     return _table(cells, 1, *notes)
 
 
 def _grid_text(table: Sequence[Row], aggregates: Sequence[Row], improvement: Sequence[Row]) -> list[str]:
     cells = [["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "IQM", "95% interval"]]
-    cells[0] += ["score of", "gens", "frames", "steps/s", "time/run", "time in all"]
+    cells[0] += ["score of", "gens", "frames", "steps/s", "time/run", "total time"]
     for row in table:
         digits = 1 if row["score_mean"] is None or abs(row["score_mean"]) >= 100 else 2
         error = "n=1" if row["seeds"] == 1 else number(row["score_standard_error"], digits)
@@ -152,30 +152,30 @@ def _grid_text(table: Sequence[Row], aggregates: Sequence[Row], improvement: Seq
         finished = f"{row['finished']} of {row['runs']}"
         cells.append([row["game"], row["config"], row["seeds"], finished, *scores, row["score_of"], *costs])
     notes = (
-        "score: mean return of a run's last elite in its test episodes, or, where there are none, in its validation",
-        "episodes, by which it was chosen. Mean over seeds, its standard error and Student's t interval; IQM: mean of",
-        "the middle half of the seeds, with a bootstrap interval. gens, frames (of population and validation episodes)",
-        "and time/run are means over the same runs; steps/s: of all episodes, after the first generation, in which",
-        "programs may be compiled, median.",
+        "score: mean return of a run's last elite in its test episodes or, without test episodes, in its validation",
+        "episodes, by which it was selected. Mean over seeds, standard error and Student's t interval; IQM:",
+        "interquartile mean over seeds with a bootstrap interval. gens, frames (of population and validation episodes)",
+        "and time/run are means over the same runs; steps/s is the median over runs of the steps of all episodes per",
+        "second, without the first generation, in which programs may be compiled.",
     )
     text = _table(cells, 2, *notes)
     if aggregates:
         cells = [["all games", "games", "runs", "IQM", "95% interval"]]
         for row in aggregates:
             cells.append([row["config"], row["games"], row["runs"], number(row["iqm"], 3), _interval(row, "iqm", 3)])
-        note = "Scores of each game normalized as the sweep says; the interval is stratified by game."
+        note = "Scores are normalized per game by sweep.normalize; the interval is stratified by game."
         text += ["", *_table(cells, 1, note)]
     if improvement:
         cells = [["better", "than", "probability", "95% interval"]]
         for row in improvement:
             cells.append([row["config"], row["than"], number(row["probability"], 3), _interval(row, "", 3)])
-        note = "How likely a seed of one has a higher score than a seed of the other, in the mean of the games."
+        note = "Probability that a seed of the first has a higher score than a seed of the second, averaged over games."
         text += ["", *_table(cells, 2, note)]
     return text
 
 
 def _table(cells: Sequence[Sequence[Any]], left: int, *notes: str) -> list[str]:
-    """Return the lines of a table, whose first row is its head and whose first columns are left-aligned, and notes."""
+    """Return the lines of a table, whose first row is the header, and notes. `left` columns are left-aligned."""
     widths = [max(len(str(cell)) for cell in column) for column in zip(*cells, strict=True)]
     formats = [f"{{:{'<' if at < left else '>'}{width}}}" for at, width in enumerate(widths)]
     text = ["  ".join(formats).format(*map(str, row)) for row in cells]
@@ -188,10 +188,10 @@ def _interval(row: Row, name: str, digits: int) -> str:
 
 
 def write_report(sweep: Sweep, statuses: Sequence[TrialStatus], study: Study) -> str:
-    """Write the files of the report on one or more trials, by number, and return the text table.
+    """Write the files of the report on one or more trials, ordered by number, and return the text table.
 
     Raises:
-        UserError: The files cannot be written there.
+        UserError: The files cannot be written.
         DiskError: The disk is full or broken.
     """
     from matplotlib import rc_context  # imported here, as it takes a third of a second
@@ -203,11 +203,11 @@ def write_report(sweep: Sweep, statuses: Sequence[TrialStatus], study: Study) ->
     try:
         for name, data in files.items():
             write_atomically(sweep.out / name, data)
-        # Last, so that the tables are there even if this fails.
+        # Draw figures last, so that the tables exist even if drawing fails.
         figures = {name: draw_curves(statuses, axis) for axis, name in AXES.items()} if grid else search_figures(study)
         if sweep.scales:
             figures["profiles"] = draw_profiles(statuses, sweep.scales)
-        with rc_context({} if grid else {"savefig.bbox": "tight"}):  # labels of Optuna's plots are outside
+        with rc_context({} if grid else {"savefig.bbox": "tight"}):  # labels of Optuna's plots lie outside
             for title, figure in figures.items():
                 for name, data in figure_files(figure, title).items():
                     write_atomically(sweep.out / name, data)

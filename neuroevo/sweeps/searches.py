@@ -1,4 +1,4 @@
-"""Optuna's samplers and pruners by name."""
+"""Construction of Optuna's samplers and pruners by name."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
     from optuna.trial import Trial
 
-_PARTS_OF_BUDGET = 16  # the first one is where asha compares trials first
+_PARTS_OF_BUDGET = 16  # asha first compares trials after this fraction of the generations
 
 
 def make_sampler(search: str, options: Mapping[str, Any], seed: int) -> BaseSampler:
     """Make the sampler of a search.
 
     Args:
-        search: Any but "grid".
-        options: The sampler's arguments, or those of "pbt", whose trials start with random values.
-        seed: Of its random numbers, in [0, 2**32).
+        search: Name of a search other than "grid".
+        options: Arguments of the sampler, or of "pbt", whose trials start with random values.
+        seed: Seed of the sampler, in [0, 2**32).
 
     Raises:
-        TypeError: There is no such argument.
+        TypeError: An argument does not exist.
         ValueError: An argument has an invalid value.
     """
     from optuna import samplers
@@ -41,10 +41,10 @@ def make_sampler(search: str, options: Mapping[str, Any], seed: int) -> BaseSamp
 
 
 def make_pruner(pruner: str, options: Mapping[str, Any], generations: int | None) -> BasePruner:
-    """Make a pruner of trials that play so many generations; None: their number is not known.
+    """Make a pruner for trials with this number of generations; None: the number is unknown.
 
     Raises:
-        TypeError: There is no such argument.
+        TypeError: An argument does not exist.
         ValueError: An argument has an invalid value.
     """
     from optuna import pruners
@@ -60,15 +60,15 @@ def make_pruner(pruner: str, options: Mapping[str, Any], generations: int | None
 def _make(kind: Any, options: Mapping[str, Any], **own: Any) -> Any:
     names = [name for name in inspect.signature(kind).parameters if name not in own]
     if unknown := [name for name in options if name not in names]:
-        expected = f"one of {', '.join(names)}" if names else "none"
+        expected = f"one of {', '.join(names)}" if names else "no options"
         raise TypeError(f"{kind.__name__} has no {unknown[0]}, expected {expected}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what is experimental
+        warnings.simplefilter("ignore")  # some are experimental
         return kind(**options, **own)
 
 
 def choose(study: Study, space: Space) -> tuple[Trial, Values]:
-    """Have a study's sampler choose values; return Optuna's trial, which is running, and the values."""
+    """Sample values with a study's sampler; return Optuna's trial, which is running, and the values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trial = study.ask({key: domain.distribution for key, domain in space.items()})
@@ -76,7 +76,7 @@ def choose(study: Study, space: Space) -> tuple[Trial, Values]:
 
 
 def draw(space: Space, seed: int) -> Values:
-    """Draw random values, which depend on the space and the seed alone."""
+    """Draw random values, which depend only on the space and the seed."""
     require("sweep", "optuna")
     import optuna
 

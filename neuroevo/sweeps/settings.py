@@ -1,4 +1,4 @@
-"""The keys of [sweep], and how they are read from a file."""
+"""Settings of a sweep, the keys of [sweep], and their parser."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from neuroevo.training.record import COLUMNS
 NEUROEVO = "neuroevo"
 METRICS = tuple(name for name in COLUMNS if not name.startswith("test_") and name not in ("generation", "fitness"))
 VALIDATION = "validation_mean"
-SAMPLERS = {"random": "Random", "tpe": "TPE", "cmaes": "CmaEs", "qmc": "QMC"}  # what Optuna calls them
+SAMPLERS = {"random": "Random", "tpe": "TPE", "cmaes": "CmaEs", "qmc": "QMC"}  # Optuna's names
 PRUNERS = {"none": "Nop", "asha": "SuccessiveHalving", "hyperband": "Hyperband", "median": "Median"}
-MAX_TRIALS = 10_000  # every one is a training run, and a configuration to check first
+MAX_TRIALS = 10_000  # each is a training run, and its configuration is checked first
 
 
 def _listed(value: object) -> object:
@@ -29,7 +29,7 @@ def _listed(value: object) -> object:
 
 
 def _seeds(value: object) -> list[int] | None:
-    """Read how many seeds, from 0 on, or a list of them. ValueError: it is neither."""
+    """Parse a number of seeds, which then start at 0, or a list of seeds. Raise ValueError if it is neither."""
     value = whole(value)
     if value is None:
         return None
@@ -38,7 +38,7 @@ def _seeds(value: object) -> list[int] | None:
     given = value if isinstance(value, list) else []
     seeds = [seed for seed in given if type(seed) is int and 0 <= seed < 2**63]
     if not seeds or len(set(seeds)) < len(given):
-        raise ValueError(f"expected how many, 1 to {MAX_TRIALS}, or a list of different seeds in [0, 2**63)")
+        raise ValueError(f"expected their number, 1 to {MAX_TRIALS}, or a list of different seeds in [0, 2**63)")
     return seeds
 
 
@@ -47,71 +47,72 @@ Names = Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)]
 
 @settings
 class SweepSettings:
-    """The keys of [sweep]."""
+    """Settings of a sweep, the keys of [sweep]."""
 
     configs: Names
-    """Configurations: files, looked for beside the sweep's file first, and presets; a text where there is one."""
+    """Configurations: files, searched first next to the sweep's file, and presets; a list or a single string."""
     games: Names | None = None
-    """The environments that every configuration plays; left out, each plays its own env.name."""
+    """Environments on which every configuration is trained; by default each configuration's own env.name."""
     implementations: Names = dataclass_field(default_factory=lambda: [NEUROEVO])
-    """What trains every configuration: "neuroevo", and functions of other implementations, "module:function"."""
+    """Implementations that train every configuration: "neuroevo", and functions of other modules, "module:function"."""
     seeds: Annotated[list[int] | None, PlainValidator(_seeds)] = None
-    """Number of seeds of a grid, from 0 on, or a list of them; by default seed 0. Other searches draw a seed for each
-    trial."""
+    """Number of seeds of a grid, starting at 0, or a list of seeds; by default seed 0. Other searches draw a seed for
+    each trial."""
     set: list[Name] = dataclass_field(default_factory=list)
-    """Changes to every configuration, as --set takes them: "training.total_steps=1e6"."""
+    """Overrides for every configuration in the form of --set: "training.total_steps=1e6"."""
     space: dict[str, Any] = dataclass_field(default_factory=dict)
-    """Values that keys of the configuration may have."""
+    """Search space: for each key of the configuration, a list of values or a range."""
     search: Annotated[str, one_of(("grid", *SAMPLERS, "pbt"))] = "grid"
     """Search method: every combination of lists (grid), random values, a sampler of Optuna (tpe, cmaes, qmc), or
     population-based training (pbt)."""
     search_options: dict[str, Any] = dataclass_field(default_factory=dict)
-    """Arguments of Optuna's sampler, or interval, quantile and resample of pbt."""
+    """Arguments of Optuna's sampler, or `interval`, `quantile` and `resample` of pbt."""
     trials: Annotated[Count, Field(le=MAX_TRIALS)] | None = None
-    """Number of trials; a grid has one for each combination."""
+    """Number of trials; a grid has one trial per combination."""
     pruner: Annotated[str, one_of(PRUNERS)] = "none"
-    """Pruner of Optuna that ends trials which are worse than others at the same generation."""
+    """Optuna pruner, which stops trials that are worse than other trials at the same generation."""
     pruner_options: dict[str, Any] = dataclass_field(default_factory=dict)
     """Arguments of Optuna's pruner, in generations."""
     metric: Name | None = None
-    """What searches and pruners want to be large: a column of metrics.csv. Left out: validation_mean or, of an
-    algorithm without validation episodes, fitness_mean."""
+    """Column of metrics.csv that searches and pruners maximize. Default: validation_mean or, for an algorithm without
+    validation episodes, fitness_mean."""
     normalize: dict[Name, Annotated[list[float], Field(min_length=2, max_length=2)]] = dataclass_field(
         default_factory=dict
     )
-    """For numbers over all games: of each game the scores that count as 0 and as 1, such as random and human play."""
+    """Score normalization for aggregates over games: for each game the scores mapped to 0 and 1, such as the scores of
+    random and human play."""
     parallel: Count = 1
-    """Number of trials in parallel, among which the machine's hardware threads are divided."""
+    """Number of trials trained in parallel; they share the machine's hardware threads equally."""
     shared: bool = False
-    """Whether all trials on a machine have their episodes played by one pipeline, through Ray, which takes less memory
-    and fills the slots that one trial leaves idle."""
+    """Play the episodes of all trials on a machine in one pipeline, through Ray, which takes less memory and fills the
+    slots that single trials leave idle."""
     cluster: Annotated[str, cluster_address("none", "local", "auto")] = "none"
-    """The Ray cluster whose machines play: "none" for processes of this machine, "local", "auto", or HOST:PORT of its
-    head. All machines need to see the same `out`."""
+    """Ray cluster on which trials run: "none" for processes of this machine, "local", "auto", or HOST:PORT of its head.
+    All machines need access to the same `out`."""
     seed: Seed = 0
-    """Seed of random values, and of the seeds of trials that are not a grid's."""
+    """Seed of the search, and of the trials' seeds if the search is not a grid."""
     out: Name | None = None
-    """Folder of all trials and of the report; by default runs/NAME, after the sweep's file."""
+    """Folder of all trials and of the report; by default runs/NAME, where NAME is that of the sweep's file."""
 
 
 @settings
 class PbtOptions:
-    """The search_options of search = "pbt"."""
+    """Options of population-based training, the search_options of search = "pbt"."""
 
     interval: Count | None = None
-    """Generations after which trials are compared; None: a tenth of those that they train."""
+    """Generations between exchanges; None: a tenth of training.generations."""
     quantile: Annotated[float, Field(gt=0, le=0.5)] = 0.25
-    """The share of trials, the worst, that continue from a state of one of as many best."""
+    """Fraction of trials, the worst, that continue as forks of trials from the same fraction of the best."""
     resample: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """The probability that a value is then drawn again rather than changed a little."""
+    """Probability that a value of a fork is resampled instead of perturbed."""
 
 
 def read_settings(path: Path) -> SweepSettings:
-    """Read the section [sweep] of a file, the only one that it may have.
+    """Read the section [sweep] of a file, which may have no other section.
 
     Raises:
-        ConfigError: The file has problems; all of them.
-        UserError: There is no such file, or it cannot be read.
+        ConfigError: The file is invalid; lists all problems.
+        UserError: The file does not exist or cannot be read.
     """
     try:
         tables = parse_toml(read_text(path))
@@ -121,7 +122,7 @@ def read_settings(path: Path) -> SweepSettings:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except ValueError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from None
-    expected = "there is no such section; expected [sweep] alone"
+    expected = "unknown section, expected only [sweep]"
     problems = [Problem(name, expected) for name in tables if name != "sweep"]
     table = tables.get("sweep", {})
     if not isinstance(table, dict):

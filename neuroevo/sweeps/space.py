@@ -1,8 +1,8 @@
-"""The space of a sweep: the values that each key of the configuration may have.
+"""Search space of a sweep: a list of values or a range for each key of the configuration.
 
-"network.name" = ["model", "large_model"]          # one of these
+"network.name" = ["model", "large_model"]          # one of these values
 "algorithm.sigma" = {log_uniform = [1e-3, 1e-1]}   # a number; also {uniform = [0.0, 1.0]}
-"algorithm.population" = {integer = [50, 500]}     # an integer, both ends included; also {log_integer = [10, 1000]}
+"algorithm.population" = {integer = [50, 500]}     # an integer, bounds included; also {log_integer = [10, 1000]}
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 SEED = "training.seed"
 LIST = "list"
 RANGES = ("uniform", "log_uniform", "integer", "log_integer")
-_LARGEST = 1e300  # of a bound: the difference of two is finite
+_LARGEST = 1e300  # largest bound, so that the difference of two bounds is finite
 
 Values = dict[str, Any]
-"""Values of keys."""
+"""Values of configuration keys."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The values that a key may have: those of a list, or the numbers from one bound to another.
+    """Domain of a key: a list of values, or a range of numbers.
 
     Attributes:
-        values: The list as TOML has it, or the two bounds; what is tried before a sweep starts.
+        values: The values of the list as read from TOML, or the two bounds; they are tried before a sweep starts.
         kind: LIST or one of RANGES.
     """
 
@@ -41,7 +41,7 @@ class Domain:
 
     @property
     def distribution(self) -> BaseDistribution:
-        """Optuna's distribution, whose choices are texts where TOML has lists or tables."""
+        """Optuna's distribution; its choices are strings if a value is a list or a table."""
         from optuna import distributions
 
         if self.kind == LIST:
@@ -57,15 +57,15 @@ class Domain:
         return [inline(each) if nested else each for each in self.values]
 
     def label(self, value: Any) -> Any:
-        """Return what Optuna's distribution has in place of a value."""
+        """Return the value's representation in Optuna's distribution."""
         return self._labels[self.values.index(value)] if self.kind == LIST else value
 
     def value(self, label: Any) -> Any:
-        """Return the value that Optuna's distribution has this label for."""
+        """Return the value with this representation in Optuna's distribution."""
         return self.values[self._labels.index(label)] if self.kind == LIST else label
 
     def near(self, value: Any, rng: np.random.Generator) -> Any:
-        """Draw a neighbor in the list, or a number a fifth larger or smaller."""
+        """Draw a neighbor in the list, or a number that is 20% larger or smaller, clipped to the bounds."""
         larger = bool(rng.integers(2))
         if self.kind == LIST:
             at = self.values.index(value) + (1 if larger else -1)
@@ -79,13 +79,13 @@ Space = Mapping[str, Domain]
 
 
 def parse_space(table: Mapping[str, Any]) -> tuple[dict[str, Domain], list[Problem]]:
-    """Read [sweep.space].
+    """Parse [sweep.space].
 
     Args:
-        table: Its keys, each a key of the configuration such as "algorithm.sigma", and their values.
+        table: Domains by keys of the configuration such as "algorithm.sigma".
 
     Returns:
-        The space without what is invalid, and the problems.
+        The space of the valid domains, and the problems of the others.
     """
     space: dict[str, Domain] = {}
     problems: list[Problem] = []
@@ -100,7 +100,7 @@ def parse_space(table: Mapping[str, Any]) -> tuple[dict[str, Domain], list[Probl
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Values:
-    """TOML reads algorithm.sigma without quotes as a table in a table; here it is the same as with quotes."""
+    """Flatten nested tables, as TOML reads algorithm.sigma without quotes, to dotted keys."""
     flat: Values = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and value and not any(name in RANGES for name in value) and "." not in key:
@@ -111,7 +111,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Values:
 
 
 def _parse(value: Any) -> Domain:
-    """Read the values of a key. ValueError: they are neither a list nor a range."""
+    """Parse the domain of a key. Raise ValueError if it is neither a list nor a range."""
     if isinstance(value, list):
         if not value or any(value.count(each) > 1 for each in value):
             raise ValueError("expected a list of different values, at least one")
@@ -120,16 +120,16 @@ def _parse(value: Any) -> Domain:
         raise ValueError(f"expected a list of values, or a table with one of {', '.join(RANGES)}")
     ((kind, bounds),) = value.items()
     if kind not in RANGES:
-        raise ValueError(f"there is no {kind}{did_you_mean(kind, RANGES)}; expected one of {', '.join(RANGES)}")
+        raise ValueError(f"{kind} is not a range{did_you_mean(kind, RANGES)}; expected one of {', '.join(RANGES)}")
     log, integer = kind.startswith("log"), kind.endswith("integer")
     if not (isinstance(bounds, list) and len(bounds) == 2 and all(_is_bound(each, integer) for each in bounds)):
         numbers, most = ("integers", "2**63") if integer else ("finite numbers", f"{_LARGEST:g}")
-        raise ValueError(f"expected two {numbers}, the bounds, of at most {most}")
+        raise ValueError(f"expected two {numbers} as bounds, at most {most}")
     low, high = bounds if integer else map(float, bounds)
     if not low < high:
         raise ValueError("expected the lower bound before the upper one")
     if log and low <= 0:
-        raise ValueError("expected bounds of more than 0, which have a logarithm")
+        raise ValueError("expected positive bounds for a logarithmic range")
     return Domain((low, high), kind)
 
 
@@ -140,5 +140,5 @@ def _is_bound(value: Any, integer: bool) -> bool:
 
 
 def value_text(value: Any) -> str:
-    """Format a value of a key for people: a number that is not whole with four digits."""
+    """Format a value of a key for display, a float with four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) else shown(value)

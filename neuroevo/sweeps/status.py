@@ -1,4 +1,4 @@
-"""How far a trial is: what its run's folder says."""
+"""Status and progress of a trial, read from its run's folder."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from neuroevo.system.console import clock
 
 @dataclass(frozen=True)
 class TrialStatus:
-    """A trial as it is now.
+    """Snapshot of a trial's progress.
 
     Attributes:
         trial: The trial.
-        config: Its configuration.
-        metric: The column that searches and pruners want to be large.
-        rows: Those of its generations, without the lists of fitness.
-        reason: Why its folder cannot be read, or why the trial failed; "" without either.
+        config: The trial's configuration.
+        metric: Column of metrics.csv that searches and pruners maximize.
+        rows: Rows of its generations, without the lists of fitness.
+        reason: Why its folder cannot be read, or why the trial failed; "" otherwise.
     """
 
     trial: Trial
@@ -38,7 +38,7 @@ class TrialStatus:
 
     @property
     def group(self) -> str:
-        """What tables call its configuration: the label, with the values of the space's keys."""
+        """Name of its configuration in tables: the label and the values of the space's keys."""
         values = ", ".join(f"{key.rpartition('.')[2]} {value_text(value)}" for key, value in self.trial.values.items())
         return f"{self.trial.label} {values}".strip()
 
@@ -49,16 +49,16 @@ class TrialStatus:
 
     @property
     def value(self) -> float | None:
-        """The metric of the last generation; None before there is one."""
+        """The metric of the last generation; None before the first generation."""
         return self.rows[-1][self.metric] if self.rows else None
 
     @property
     def score_of(self) -> Literal["test", "validation"]:
-        """Which episodes of an elite make its score: "test" if the trial has test episodes, else "validation"."""
+        """Episodes that determine an elite's score: "test" if the trial has test episodes, else "validation"."""
         return "test" if self.config.training.test_episodes else "validation"
 
     def score(self, row: Row) -> float | None:
-        """Return an elite's mean return in these episodes; None if it has none."""
+        """Return the elite's mean return in the episodes of `score_of`; None if it did not play them."""
         value: float | None = row[f"{self.score_of}_mean"]
         return value
 
@@ -69,7 +69,7 @@ class TrialStatus:
 
     @property
     def test(self) -> Summary:
-        """The test episodes of the newest elite that played them, with the 95% interval of their mean."""
+        """Summary of the newest elite's test episodes, with the 95% interval of their mean."""
         played = [row for row in self.rows if row["test_mean"] is not None]
         if not played:
             return Summary(0, None, None, None, None)
@@ -78,7 +78,7 @@ class TrialStatus:
 
     @property
     def steps_per_s(self) -> float | None:
-        """Steps of all episodes per second after the first generation, in which programs may be compiled."""
+        """Steps per second in all episodes, without the first generation, in which programs may be compiled."""
         phases = ("steps_population", "steps_validation", "steps_test")
         later = [(sum(row[phase] or 0 for phase in phases), row["steps_per_s"]) for row in self.rows[1:]]
         steps = sum(each for each, rate in later if rate)
@@ -100,7 +100,7 @@ def number(value: float | None, digits: int = 0) -> str:
 
 
 def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
-    """Read the folder of a trial, which another process may be training."""
+    """Return the status of a trial, which may be training in another process, from its folder."""
     config, folder = sweep.config(trial), sweep.out / trial.folder
     other = trial.label in sweep.implementations
     now = TrialStatus(trial, config, sweep.metric, reason=trial.reason)
@@ -117,7 +117,7 @@ def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
             rows = reader.rows(fitness=False)
     except UserError as error:
         return replace(now, reason=str(error))
-    return replace(now, rows=rows[: trial.stopped])  # a process that is stopped may have gone on for a while
+    return replace(now, rows=rows[: trial.stopped])  # a pruned trial may have played further generations
 
 
 def grouped(statuses: Sequence[TrialStatus]) -> dict[tuple[str, str], list[TrialStatus]]:
@@ -129,5 +129,5 @@ def grouped(statuses: Sequence[TrialStatus]) -> dict[tuple[str, str], list[Trial
 
 
 def rank(value: float | None, trial: Trial) -> tuple[bool, float, int]:
-    """Return the key that sorts trials by their metric: the best first, then those without, equal ones by number."""
+    """Return the key that sorts trials by metric in descending order, missing metrics last, ties by number."""
     return value is None, -(value or 0.0), trial.number

@@ -1,8 +1,8 @@
-"""sweep.db: the trials of a sweep as a study of Optuna's, in its own SQLite storage.
+"""sweep.db: the trials of a sweep as an Optuna study in SQLite storage.
 
-Each trial of a sweep is a trial of Optuna's with the attribute "number". A failed trial is asked again under its
-number; a trial whose values the configuration refuses has no number. optuna-dashboard and notebooks can read the file
-while the sweep is running.
+Each trial of a sweep is an Optuna trial with the attribute "number". A failed trial is repeated as a new Optuna trial
+with the same number; Optuna trials whose values the configuration rejects have no number. optuna-dashboard and
+notebooks can read the file while the sweep is running.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 DATABASE = "sweep.db"
 NAME = "neuroevo"
-_SEEDS = 1001  # a purpose of random numbers that no run draws
-_ATTEMPTS = 100  # at values that a configuration accepts
+_SEEDS = 1001  # purpose of random numbers, distinct from those of runs
+_ATTEMPTS = 100  # attempts to sample valid values
 _NOT_OWN = (
-    "Optuna reads {}, which can run any code, and the sweep was not begun on this machine. If you trust whoever made "
-    "it, say so with --trust; see docs/security.md"
+    "Optuna reads {}, which can run arbitrary code, and the sweep was not begun on this machine. If you trust its "
+    "author, pass --trust; see docs/security.md"
 )
-# Settings that may change when a sweep is resumed; of configurations, games and seeds there may be more.
+# Settings that may change when a sweep is resumed; configurations, games and seeds may be added.
 _FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "implementations", "seeds")
 _STATES = {"waiting": "WAITING", "running": "RUNNING", "finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL"}
 _STATUSES: dict[str, Any] = {state: status for status, state in _STATES.items()}
@@ -46,7 +46,7 @@ _ATTRIBUTES = (*_BEGUN_WITH, "reason", "stopped")  # of Optuna's trials, and of 
 
 
 class _Connection(sqlite3.Connection):
-    """Connection on which what Optuna commits piece by piece becomes one transaction, so that a kill tears nothing."""
+    """SQLite connection that merges Optuna's commits into one transaction, so that a kill cannot leave partial data."""
 
     _open = False
 
@@ -57,13 +57,13 @@ class _Connection(sqlite3.Connection):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Store all that is written in the block, or none of it."""
+        """Make the writes in the block atomic."""
         self.execute("BEGIN IMMEDIATE")
         self._open = True
         try:
             yield
         except BaseException:
-            with suppress(sqlite3.ProgrammingError):  # SQLAlchemy closes it at an interrupt
+            with suppress(sqlite3.ProgrammingError):  # SQLAlchemy closes the connection at an interrupt
                 self.rollback()
             raise
         else:
@@ -73,16 +73,16 @@ class _Connection(sqlite3.Connection):
 
 
 class Study:
-    """The trials of a sweep.
+    """Optuna study with the trials of a sweep.
 
     Args:
         out: The sweep's folder.
-        trust: Whether to read a file of others.
-        new: Whether the file may be missing.
+        trust: Read the file even if the sweep was not begun on this machine by this user.
+        new: Create the file if it does not exist.
 
     Raises:
-        NotTrustedError: The sweep was not begun here by this user.
-        UserError: There is no sweep, or it cannot be read.
+        NotTrustedError: The sweep was not begun on this machine by this user.
+        UserError: The file does not exist or cannot be read.
     """
 
     def __init__(self, out: Path, trust: bool = False, new: bool = False):
@@ -97,7 +97,7 @@ class Study:
         if self.file.stat().st_size and not trust and not is_own(self.file):
             raise NotTrustedError(_NOT_OWN.format(self.file))
         if new:
-            remember(self.file)  # before it has contents: this process may be killed while it makes the tables
+            remember(self.file)  # before it has contents: this process may be killed while it creates the tables
         import optuna
         from sqlalchemy import StaticPool
 
@@ -113,7 +113,7 @@ class Study:
                 )
             else:
                 self.study = optuna.load_study(storage=self._storage, study_name=NAME)
-        except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
+        except Exception as error:  # from SQLAlchemy, SQLite or Optuna
             reason = (str(error.__cause__ or error).splitlines() or [type(error).__name__])[0]
             raise UserError(f"{self.file} cannot be read: {reason}") from None
 
@@ -122,12 +122,12 @@ class Study:
         return self._connection
 
     def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
-        """Record what a new sweep is, or check that a resumed one is the same; add the trials that are to be trained.
+        """Record a new sweep's settings, or check that a resumed sweep has the same; add the trials to train.
 
-        These are a grid's new ones, failed ones, and finished ones that are not `over`, since their budget has grown.
+        These are new trials of a grid, failed trials, and finished trials that are not `over` after a budget increase.
 
         Raises:
-            ConfigError: The folder contains another sweep; the message names what differs.
+            ConfigError: The folder contains another sweep; the message lists the differences.
         """
         generations = sweep.base.training.generations
         self.study.pruner = make_pruner(sweep.settings.pruner, sweep.settings.pruner_options, generations)
@@ -139,14 +139,14 @@ class Study:
                 self._add(replace(trial, number=number), sweep)
             trials = self.trials(sweep)
             for number in latest.keys() - {trial.number for trial in trials}:
-                if latest[number].state.name == "WAITING":  # the file no longer says it, and it is not to begin
+                if latest[number].state.name == "WAITING":  # it is no longer part of the sweep and must not start
                     self._storage.set_trial_state_values(self._identity(number), _state("failed"))
             for trial in trials:
                 if trial.status == "failed" or (trial.status == "finished" and not over(trial)):
                     self._add(trial, sweep, latest[trial.number])
 
     def trials(self, sweep: Sweep | None = None) -> list[Trial]:
-        """Return the trials by number: those of a sweep, whose file may have named others before, or all."""
+        """Return the trials by number: all, or those that are part of a sweep, whose file may have changed."""
         found = [_trial(each) for _, each in sorted(self._latest().items())]
         if sweep is None or sweep.settings.search != "grid":
             return found
@@ -154,14 +154,14 @@ class Study:
         return [trial for trial in found if trial.name in names]
 
     def ask(self, sweep: Sweep) -> Trial:
-        """Begin the next trial that waits, or a new one with values that the search chooses.
+        """Start the next waiting trial, or a new trial with values from the sampler.
 
         Raises:
-            ConfigError: The configuration refused everything that was chosen.
+            ConfigError: The configuration rejected all sampled values.
         """
         if any(each.state.name == "WAITING" for each in self.study.get_trials(deepcopy=False)):
             number = self.study.ask().user_attrs["number"]
-            self._identities.pop(number, None)  # of the one that failed
+            self._identities.pop(number, None)  # of the failed trial with this number
             return _trial(self._latest()[number])
         (tables,) = sweep.tables.values()
         chosen = sweep.settings
@@ -172,7 +172,7 @@ class Study:
                 refused = sum("number" not in each.user_attrs for each in self.study.get_trials(deepcopy=False))
                 place = 0 if chosen.search == "qmc" else number + refused
                 seed = draw_seeds(1, chosen.seed, place, _SEEDS)[0] % 2**32
-                # A sampler for each trial, from what is stored: a resumed sweep chooses as an uninterrupted one.
+                # A new sampler per trial, which depends only on stored data: resuming does not change the choices.
                 self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
                 asked, values = choose(self.study, sweep.space)
                 config, problems = attempt(tables, values)
@@ -182,20 +182,20 @@ class Study:
                         asked.set_user_attr(name, getattr(trial, name))
                     return replace(trial, status="running")
                 self.study.tell(asked, state=_state("failed"))
-        raise ConfigError(problems, f"each of {_ATTEMPTS} points that the search chose")
+        raise ConfigError(problems, f"each of {_ATTEMPTS} points that the search sampled")
 
     def report(self, number: int, step: int, value: float) -> bool:
-        """Note a trial's metric after `step` generations, if it is finite; return whether the pruner ends the trial."""
+        """Record a trial's metric after `step` generations if it is finite; return whether to prune the trial."""
         identity = self._identity(number)
         if identity not in self._reported:
-            frozen = self._storage.get_trial(identity)  # takes as long as it has steps
+            frozen = self._storage.get_trial(identity)  # takes time proportional to the trial's steps
             self._reported[identity] = set(frozen.intermediate_values), frozen.user_attrs.get("stopped")
         known, stopped = self._reported[identity]
-        if stopped is not None:  # also by a process that was killed
+        if stopped is not None:  # possibly by a process that was killed
             return step >= stopped
         if not math.isfinite(value) or step in known:
             return False
-        with self._connection.transaction():  # asha notes the rung before it answers, and would not answer again
+        with self._connection.transaction():  # asha stores the rung before it returns, and decides only once
             self._storage.set_trial_intermediate_value(identity, step, value)
             pruned = self._prunes and self.study.pruner.prune(self.study, self._storage.get_trial(identity))
             if pruned:
@@ -211,16 +211,16 @@ class Study:
         return not isinstance(self.study.pruner, NopPruner)
 
     def note(self, number: int, **attributes: Any) -> None:
-        """Change attributes of a trial, such as its folder and its values."""
+        """Set attributes of a trial, such as its folder and its values."""
         identity = self._identity(number)
         with self._connection.transaction():
             for name, value in attributes.items():
                 self._storage.set_trial_user_attr(identity, name, value)
 
     def tell(self, number: int, status: Status, value: float = math.nan, reason: str = "") -> Trial:
-        """End a trial: "finished" with the value of its metric, "stopped", or "failed" for a reason."""
+        """Set a trial's final status: "finished" with the value of its metric, "stopped", or "failed" with a reason."""
         identity = self._identity(number)
-        value = -math.inf if math.isnan(value) else value  # Optuna takes no finished trial without one
+        value = -math.inf if math.isnan(value) else value  # Optuna rejects NaN for a finished trial
         with self._connection.transaction():
             if status == "failed":
                 self._storage.set_trial_user_attr(identity, "reason", reason)
@@ -234,14 +234,14 @@ class Study:
         return {each.user_attrs["number"]: each for each in found if "number" in each.user_attrs}
 
     def _identity(self, number: int) -> int:
-        """Return what Optuna's storage calls the trial that is trained. To list all trials each time takes long."""
+        """Return the id of a trial in Optuna's storage, cached because listing all trials takes long."""
         if number not in self._identities:
             study, known = self._storage.get_study_id_from_name(NAME), self._latest()[number].number
             self._identities[number] = self._storage.get_trial_id_from_study_id_trial_number(study, known)
         return self._identities[number]
 
     def _add(self, trial: Trial, sweep: Sweep, before: FrozenTrial | None = None) -> None:
-        """Add a trial that waits; before: the same as it was, of which the pruner has seen the first generations."""
+        """Add a waiting trial, with the intermediate values and pruner data of the Optuna trial `before`, if given."""
         import optuna
 
         domains = {key: domain for key, domain in sweep.space.items() if key in trial.values}
@@ -257,11 +257,11 @@ class Study:
         )
 
     def _check_same(self, sweep: Sweep) -> None:
-        """Record what trials depend on. ConfigError: the folder contains another sweep."""
+        """Record the settings on which trials depend. Raise ConfigError if the folder contains another sweep."""
         chosen, training = sweep.settings, sweep.base.training
         grid, kept = chosen.search == "grid", () if chosen.search == "pbt" else ("trials",)
         now: dict[str, Any] = {key: value for key, value in asdict(chosen).items() if key not in (*_FREE, *kept)}
-        if not grid or chosen.pruner != "none":  # finished trials, with which others are compared, stay so
+        if not grid or chosen.pruner != "none":  # other trials are compared with finished ones, which must not change
             now["budgets"] = {key: getattr(training, key) for key in BUDGETS}
         now["configs"] = {f"{label}/{game}": config.origin() for (label, game), config in sweep.configs.items()}
         now = json.loads(json.dumps(now))
@@ -270,11 +270,11 @@ class Study:
         changed = [name for name in own if name in known and known[name] != own[name]]
         both: dict[str, tuple[Any, Any]] = {key: (before.get(key), now.get(key)) for key in {**before, **now}}
         both["configs"] = {name: known[name] for name in changed}, {name: own[name] for name in changed}
-        if not grid and not known.keys() & own.keys():  # a grid may continue with others
+        if not grid and not known.keys() & own.keys():  # a grid may continue with other configurations
             both = {"configs": (", ".join(known), ", ".join(own))}
         begun = f"the sweep in {sweep.out} was begun with"
         refuse(
-            Problem(f"sweep.{key}", f"{begun} {shown(was)}; expected that, or another --out", value)
+            Problem(f"sweep.{key}", f"{begun} {shown(was)}; expected the same, or another --out", value)
             for key, (was, value) in both.items()
             if was != value
         )

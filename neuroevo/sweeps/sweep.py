@@ -1,19 +1,19 @@
-"""A sweep: a table of training runs, each a trial. What its file says, checked before anything starts.
+"""Sweep: a set of training runs, called trials, that a file defines and that is checked before training starts.
 
 [sweep]
-configs = ["frostbite_ga", "mine.toml"]   # presets and files, those beside this file first
-games = ["frostbite", "kangaroo"]         # left out: each configuration's own
+configs = ["frostbite_ga", "mine.toml"]   # presets and files; files next to this one take precedence
+games = ["frostbite", "kangaroo"]         # default: each configuration's own
 seeds = 3                                 # 0, 1 and 2; or a list such as [7, 8]
-implementations = ["neuroevo", "mine:train"]  # left out, neuroevo; see implementations.py
-set = ["training.total_steps=1e6"]        # changes to every configuration
+implementations = ["neuroevo", "mine:train"]  # default: neuroevo; see implementations.py
+set = ["training.total_steps=1e6"]        # overrides for every configuration
 
-or, to search values of keys for one configuration,
+or, to search hyperparameters of one configuration,
 
 [sweep]
 configs = "inverted_pendulum"
 trials = 20
-search = "tpe"                            # or "random", "cmaes", "qmc", "pbt"; left out, a grid
-pruner = "asha"                           # or "hyperband", "median"; left out, none
+search = "tpe"                            # or "random", "cmaes", "qmc", "pbt"; default: a grid
+pruner = "asha"                           # or "hyperband", "median"; default: no pruner
 
 [sweep.space]
 "algorithm.sigma" = {log_uniform = [1e-3, 1e-1]}
@@ -46,24 +46,25 @@ from neuroevo.system.processes import usable_cores
 
 Status = Literal["waiting", "running", "finished", "stopped", "failed"]
 Scales = Mapping[str, tuple[float, float]]
-"""Of each game, by what it is called in tables, the scores that count as 0 and as 1."""
-_TRIAL_SEEDS = 1000  # a purpose of random numbers that no run draws
+"""Scores that are normalized to 0 and 1, by the game's title."""
+_TRIAL_SEEDS = 1000  # purpose of random numbers, distinct from those of runs
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial of a sweep: one training run.
+    """Trial of a sweep: one training run.
 
     Attributes:
-        number: From 0, in the order of their beginnings.
-        label: The name of its configuration and, unless neuroevo trains it, of what does.
-        game: What its environment is called in tables and folders.
+        number: Number of the trial, from 0.
+        label: Name of its configuration and, unless neuroevo trains it, of the implementation.
+        game: Title of its environment, used in tables and folders.
         seed: Its training.seed.
-        values: Those of the space's keys; under population-based training the newest ones.
-        folder: Its run's, in the sweep's folder.
-        status: "finished" at a budget of its configuration, "stopped" before by the pruner, "failed" with an error.
-        reason: Of a failure: a line, and the last lines that its process has printed.
-        stopped: After how many generations the pruner has ended it; None: it has not.
+        values: Values of the space's keys; with population-based training the current ones.
+        folder: Folder of its run, relative to the sweep's folder.
+        status: "finished" after spending a budget, "stopped" by the pruner, "failed" with an error, "waiting" or
+            "running".
+        reason: Reason of a failure: a line, followed by the last lines that its process printed.
+        stopped: Number of generations after which the pruner stopped it; None: it was not stopped.
     """
 
     number: int
@@ -78,23 +79,23 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What the trial is called: its first folder."""
+        """Name of the trial, its original folder without forks."""
         return self.folder.partition("-fork-")[0]
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep.
+    """Definition of a sweep.
 
     Attributes:
-        settings: What its file says, with a metric.
-        space: The values that keys may have.
-        tables: Those of each configuration, by label and game.
-        configs: The same, checked.
-        out: The sweep's folder, absolute.
-        scales: Of the games in `normalize`.
-        implementations: By label, "module:function" of configurations that neuroevo does not train itself.
-        trust: Whether to trust what others have put there, or what a run's configuration names.
+        settings: Settings of its file, with a metric.
+        space: The search space.
+        tables: Tables of each configuration, by label and game.
+        configs: Validated configurations, by label and game.
+        out: Absolute path of the sweep's folder.
+        scales: Score scales of the games in `normalize`.
+        implementations: "module:function" by label, for configurations that another implementation trains.
+        trust: Allow a sweep begun by another user, and external code and models referenced by a run's configuration.
     """
 
     settings: SweepSettings
@@ -108,17 +109,17 @@ class Sweep:
 
     @property
     def metric(self) -> str:
-        """The column that is to be large."""
+        """Column of metrics.csv to maximize."""
         return self.settings.metric or VALIDATION
 
     @cached_property
     def base(self) -> Config:
-        """The first configuration; where values are searched, the only one."""
+        """The first configuration; the only one unless the search is a grid."""
         return next(iter(self.configs.values()))
 
     @cached_property
     def points(self) -> tuple[Trial, ...]:
-        """All trials of a grid; none where the search chooses them as it goes."""
+        """All trials of a grid; empty for other searches, which sample trials during the sweep."""
         if self.settings.search != "grid":
             return ()
         trials: list[Trial] = []
@@ -133,22 +134,22 @@ class Sweep:
 
     @property
     def trials(self) -> int:
-        """How many trials there are."""
+        """Total number of trials."""
         return self.settings.trials or len(self.points)
 
     def trial(self, number: int, values: Values) -> Trial:
-        """Make the trial that a search has chosen values for."""
+        """Make a trial from values that a search has sampled."""
         ((label, game),) = self.tables
         (drawn,) = draw_seeds(1, self.settings.seed, number, _TRIAL_SEEDS)
         own, seed = dict(values), self.base.training.seed if self.settings.seeds is None else drawn
         return Trial(number, label, game, own.pop(SEED, seed), own, f"trial-{number:05d}")
 
     def config(self, trial: Trial, generations: int | None = None) -> Config:
-        """Make a trial's configuration. Of the budgets of population-based training, generations alone count.
+        """Make a trial's configuration. With population-based training, generations are the only budget.
 
         Args:
             trial: The trial.
-            generations: How many it plays, instead of the configuration's own; None: these.
+            generations: Budget in generations; None: that of the configuration.
         """
         config = make_config(self.tables[trial.label, trial.game], {**trial.values, SEED: trial.seed})
         training = config.training
@@ -157,7 +158,7 @@ class Sweep:
         return replace(config, training=replace(training, generations=generations or training.generations))
 
     def value(self, row: Mapping[str, Any]) -> float:
-        """Return the metric of a generation, or else its mean fitness; -inf if it has neither."""
+        """Return the metric of a generation, otherwise its mean fitness; -inf if it has neither."""
         values = row.get(self.metric), row.get("fitness_mean"), -math.inf
         return next(value for value in values if value is not None)
 
@@ -169,21 +170,21 @@ def load_sweep(
     parallel: int | None = None,
     trust: bool = False,
 ) -> Sweep:
-    """Read a sweep's file and check every trial's configuration, as far as it is known.
+    """Read a sweep's file and check the configurations of all trials that are known in advance.
 
     Args:
         path: The file.
-        overrides: Changes to every configuration, after the sweep's own.
-        out: The sweep's folder, instead of its own.
-        parallel: Number of trials in parallel, instead of its own.
-        trust: Whether to trust what others have put into the folder, or what a run's configuration names.
+        overrides: Overrides for every configuration, applied after those of the file.
+        out: The sweep's folder; None: that of the file.
+        parallel: Number of trials in parallel; None: that of the file.
+        trust: Allow a sweep begun by another user, and external code and models referenced by a run's configuration.
 
     Returns:
         The sweep.
 
     Raises:
-        ConfigError: The sweep or a configuration has problems; all of them.
-        UserError: There is no such file, or it cannot be read.
+        ConfigError: The sweep or a configuration is invalid; lists all problems.
+        UserError: The file does not exist or cannot be read.
     """
     path = Path(path)
     chosen = read_settings(path)
@@ -199,8 +200,9 @@ def load_sweep(
     labels, functions = [*map(_label, chosen.configs)], [name.rpartition(":")[2] for name in chosen.implementations]
     for axis, names in (("configs", labels), ("games", titles), ("implementations", functions)):
         many = [name for name in dict.fromkeys(names) if names.count(name) > 1]  # they would share folders
-        problems += [Problem(f"sweep.{axis}", f"there are {names.count(name)} called {name}") for name in many]
-    # A game of Gymnasium's name may have other rules.
+        reasons = [f"{names.count(name)} entries have the name {name}, expected different names" for name in many]
+        problems += [Problem(f"sweep.{axis}", reason) for reason in reasons]
+    # A game with a Gymnasium name may have other rules.
     games = [each.name if each.title == each.name else each.given_name for each in found] if chosen.games else [None]
     points = math.prod(len(domain.values) for domain in space.values()) if chosen.search == "grid" else 1
     axes = (chosen.configs, games, chosen.implementations, chosen.seeds or [0])
@@ -236,14 +238,14 @@ def load_sweep(
         seeds=None if SEED in changed else chosen.seeds or [0],
     )
     if final.parallel > 1 and not final.shared and final.cluster == "none":
-        threads = max(usable_cores() // final.parallel, 1)  # a trial's share, unless its configuration says how many
+        threads = max(usable_cores() // final.parallel, 1)  # a trial's share, unless its configuration sets threads
         for key, config in configs.items():
             if config.hardware.threads is None:
                 tables[key] = {**tables[key], "hardware": {**tables[key].get("hardware", {}), "threads": threads}}
     for key, config in configs.items():
         problems += [each for each in of_sweep(final, space, tables[key], config) if each not in problems]
     if chosen.pruner != "none" and len(played) > 1:
-        problems.append(Problem("sweep.pruner", "compares returns, which differ from game to game; expected one game"))
+        problems.append(Problem("sweep.pruner", "pruners compare returns, which differ by game; expected one game"))
     refuse(problems, str(path))
     folder = out or Path(chosen.out or Path("runs") / path.stem)
     sweep = Sweep(final, space, tables, configs, folder.absolute(), scales, others, trust)
@@ -255,7 +257,7 @@ def load_sweep(
 
 
 def _scales(normalize: Mapping[str, Sequence[float]], games: Iterable[str], problems: list[Problem]) -> Scales:
-    """Return what counts as 0 and as 1 of each game that `normalize` names; add what is wrong to problems."""
+    """Return the score scales of the games in `normalize`, and append invalid entries to `problems`."""
     scales, known = {}, sorted(games)
     for name, (low, high) in normalize.items():
         key = f"sweep.normalize.{name}"
@@ -270,5 +272,5 @@ def _scales(normalize: Mapping[str, Sequence[float]], games: Iterable[str], prob
 
 
 def _label(name: str) -> str:
-    """Return what a configuration is called: its file's name without .toml or .json."""
+    """Return the label of a configuration: its file's name without .toml or .json."""
     return Path(name).stem if Path(name).suffix in (".toml", ".json") else Path(name).name

@@ -22,7 +22,7 @@ def say(text: str) -> None:
     except BrokenPipeError:
         mute()
         with suppress(BrokenPipeError):
-            message = "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it"
+            message = "neuroevo: the reader of the output has exited; the run continues, and Ctrl-C ends it"
             print(message, file=sys.stderr, flush=True)
 
 

@@ -24,7 +24,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         data: Its new contents.
 
     Raises:
-        OSError: Writing failed; the file is as it was, or complete.
+        OSError: Writing failed; the file is unchanged or complete.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     aside.unlink(missing_ok=True)
@@ -42,16 +42,16 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def sweep(folder: Path, written: str) -> None:
-    """Delete temporary files that a killed process left. No other process may be writing there.
+    """Delete temporary files that a killed process left in a folder. No other process may be writing to the folder.
 
-    They are those of write_atomically(), and databases that were made in the same way, with SQLite's files beside them.
+    These are files of write_atomically(), and databases created in the same way, with SQLite's additional files.
 
     Args:
         folder: The folder.
-        written: A regular expression of the names of the files that were being written.
+        written: Regular expression that matches the names of the files that were being written.
 
     Raises:
-        OSError: One cannot be deleted.
+        OSError: A file cannot be deleted.
     """
     temporary = re.compile(rf"\.(?:{written})\.\d+\.tmp(?:-journal|-wal|-shm)?")
     for name in os.listdir(folder):
@@ -60,14 +60,14 @@ def sweep(folder: Path, written: str) -> None:
 
 
 def check_kind(path: Path, expected: int = stat.S_IFREG) -> None:
-    """Check that nothing would be written elsewhere than where a path says.
+    """Check the type of a path that will be written, so that writing does not follow a link.
 
     Args:
         path: The path, which need not exist.
-        expected: What it should be: stat.S_IFREG or stat.S_IFDIR.
+        expected: Expected file type, stat.S_IFREG or stat.S_IFDIR.
 
     Raises:
-        UserError: It is a link, or something else than expected.
+        UserError: The path is a link, or has another file type.
     """
     try:
         kind = stat.S_IFMT(path.lstat().st_mode)
@@ -80,33 +80,33 @@ def check_kind(path: Path, expected: int = stat.S_IFREG) -> None:
 
 
 def make_folder(path: Path, exist_ok: bool = True) -> None:
-    """Make a folder and the missing ones above it, so that their names survive a power failure.
+    """Create a folder and its missing parents, so that their names survive a power failure.
 
     Args:
         path: The folder.
-        exist_ok: Whether it may exist already.
+        exist_ok: Whether the folder may exist already.
 
     Raises:
-        FileExistsError: It exists, and may not; or a file does.
-        OSError: It cannot be made.
+        FileExistsError: The path is a file, or the folder exists without exist_ok.
+        OSError: The folder cannot be created.
     """
     missing = [each for each in path.parents if not each.exists()]
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
         flush_names(each.parent)
     path.mkdir(exist_ok=exist_ok)
-    flush_names(path.parent)  # also if it existed: who made it may have been killed before this
+    flush_names(path.parent)  # even if the folder existed: its creator may have been killed before flushing
 
 
 def flush_names(folder: Path) -> None:
-    """Flush the names in a folder to the disk, if this user may list them. OSError: that failed."""
+    """Flush a folder's entries to the disk, if this user may list them. OSError: flushing failed."""
     with suppress(PermissionError), open_folder(folder) as opened:
         os.fsync(opened)
 
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Open a folder for the block, to lock or to flush it; yield its descriptor. OSError: it cannot be opened."""
+    """Open a folder for the block and yield its descriptor, for locking or flushing. OSError: it cannot be opened."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield opened
@@ -118,11 +118,11 @@ def open_folder(folder: Path) -> Iterator[int]:
 def written_aside(path: Path, force: bool = False, mark: str | None = None) -> Iterator[Path]:
     """Yield a temporary path to write to, which is renamed to `path` after the block.
 
-    If the block fails or is interrupted, what was at `path` stays as it was and the temporary file is deleted.
+    If the block fails or is interrupted, `path` is left unchanged and the temporary file is deleted.
 
     Args:
-        path: The file or folder to make.
-        force: Whether `path` may exist and is replaced.
+        path: The file or folder to create.
+        force: Whether to replace an existing `path`.
         mark: For folders: the name of a file that an existing folder must contain to be replaced. None: `path` is a
             file.
 
@@ -154,7 +154,7 @@ def _check(path: Path, force: bool, mark: str | None) -> None:
         if mark is None and path.is_dir():
             raise UserError(f"{path} is a folder, expected a file or nothing")
         if not force:
-            raise UserError(f"{path} is there already; --force replaces it, --out gives another name")
+            raise UserError(f"{path} exists already; pass --force to replace it, or --out for another name")
         if mark is not None and not (path / mark).is_file():
             raise UserError(f"{path} cannot be replaced: expected a folder with {mark} in it, or nothing")
     probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
@@ -185,18 +185,18 @@ def _delete(path: Path) -> None:
 
 
 def nearest_file(path: Path, endings: Sequence[str] = ("",)) -> str:
-    """Find what was probably meant by a name that is no file's.
+    """Suggest an existing file for a path that does not exist.
 
     Args:
-        path: The name.
-        endings: How files' names may end; "" for any, folders too.
+        path: The path.
+        endings: Allowed endings of file names; "" allows any file or folder.
 
     Returns:
-        '; did you mean PATH?' for what has the most similar name in the same folder, or ''.
+        '; did you mean PATH?' with the most similar name in the same folder, or '' without a similar name.
     """
     try:
         names = sorted(each.name for each in path.parent.iterdir() if each.name.endswith(tuple(endings)))
-    except OSError:  # no such folder, or nobody may read it
+    except OSError:  # the folder does not exist, or is not readable
         return ""
     near = difflib.get_close_matches(path.name, names, n=1)
     return f"; did you mean {path.with_name(near[0])}?" if near else ""

@@ -1,4 +1,4 @@
-"""What is to happen once some other package has been imported."""
+"""Callbacks after the import of a package."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import ModuleType
 
 
 def once_imported(name: str, what: Callable[[], object]) -> None:
-    """Call a function once a package is imported: now, if it has been.
+    """Call a function after a package is imported, or immediately if it has been imported already.
 
     Args:
-        name: The package.
+        name: Name of the package.
         what: The function.
     """
     if name in sys.modules:
@@ -23,7 +23,7 @@ def once_imported(name: str, what: Callable[[], object]) -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Find one package, by way of the others, and has its loader call a function when it is done."""
+    """Finder that delegates a package's import to other finders and calls a function after its loader has finished."""
 
     def __init__(self, name: str, what: Callable[[], object]):
         self._name, self._what = name, what
@@ -41,7 +41,7 @@ class _Finder(MetaPathFinder):
 
             def load_and_call(module: ModuleType) -> None:
                 load(module)
-                if self in sys.meta_path:  # it is not when a module is loaded again
+                if self in sys.meta_path:  # false if the module is reloaded
                     sys.meta_path.remove(self)
                     self._what()
 

@@ -1,4 +1,4 @@
-"""Processes: cores that this one may use, whether one is running, and children that do not outlive their parent."""
+"""Processes: usable cores, checks whether a process is running, and children that do not outlive their parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use, at least 1: the machine's, where the system does not say."""
+    """Return the number of cores that this process may use, at least 1; all cores if the system has no affinity."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -37,7 +37,7 @@ def end_with(parent: int) -> None:
 
 
 def this_process() -> dict[str, Any]:
-    """Describe this process so that another one can tell whether it is running."""
+    """Describe this process for is_running()."""
     return {"pid": os.getpid(), "host": platform.node(), "began": _began(os.getpid()), "boot": _boot()}
 
 
@@ -50,7 +50,7 @@ def is_running(process: Mapping[str, Any]) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """Return when a process began, in ticks since the machine did; None if there is none."""
+    """Return the start time of a process in ticks since boot; None if there is no such process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if fields[0] == "Z" else fields[19]

@@ -1,7 +1,7 @@
-"""Read files that anybody may have put there: regular ones only, and JSON and TOML that nest no deeper than ours do.
+"""Reading of untrusted files: only regular files, and JSON and TOML with limited nesting.
 
-Opening a pipe waits for whoever writes into it, a device may never end, and a text of brackets alone ends Python's
-recursion somewhere later. All of these end here, with an error of the kinds that callers expect of a damaged file.
+Opening a pipe blocks until another process writes to it, a device may be endless, and deeply nested brackets exceed
+Python's recursion limit later on. The functions here raise the same errors for these as for damaged files.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 LARGEST_TEXT = 1 << 24  # bytes; configurations have a few thousand
-DEEPEST = 64  # of lists and tables in each other; configurations and states have less than ten
+DEEPEST = 64  # nesting levels of lists and tables; configurations and states have less than ten
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read it.
+    """Open a regular file for reading.
 
     Args:
         path: The file, or a link to it.
 
     Raises:
-        OSError: It cannot be opened, or is a folder, a pipe, a device or a socket.
+        OSError: The file cannot be opened, or is a folder, a pipe, a device or a socket.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe is opened without waiting
     try:
@@ -42,13 +42,13 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path) -> bytes:
-    """Read all of a regular file.
+    """Read a whole regular file.
 
     Args:
         path: The file, or a link to it.
 
     Raises:
-        OSError: It cannot be read, is a folder, a pipe, a device or a socket, or does not fit into memory.
+        OSError: The file cannot be read, is a folder, a pipe, a device or a socket, or does not fit into memory.
     """
     with open_regular(path) as file:
         try:
@@ -58,14 +58,14 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Read a text in UTF-8, whose lines may end as on any system.
+    """Read a UTF-8 text file with line endings of any system.
 
     Args:
         path: The file, or a link to it.
 
     Raises:
-        OSError: It cannot be read, is no regular file, or has more than LARGEST_TEXT bytes.
-        UnicodeDecodeError: It is not UTF-8.
+        OSError: The file cannot be read, is not a regular file, or has more than LARGEST_TEXT bytes.
+        UnicodeDecodeError: The text is not UTF-8.
     """
     with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
         if os.fstat(file.fileno()).st_size > LARGEST_TEXT:
@@ -74,55 +74,55 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: bytes | str, nan: bool = False) -> Any:
-    """Read JSON.
+    """Parse JSON.
 
     Args:
-        text: The text, in UTF-8 where it is bytes.
-        nan: Whether NaN and Infinity, which JSON does not have, are numbers as Python writes them.
+        text: The text; bytes are decoded as UTF-8.
+        nan: Whether to accept Python's NaN and Infinity, which are not valid JSON.
 
     Returns:
-        The values. A number may be infinite where it is written with too large an exponent.
+        The values. A number with a too large exponent is infinite.
 
     Raises:
-        ValueError: It is not JSON, says NaN or Infinity without `nan`, or nests deeper than DEEPEST.
+        ValueError: The text is not JSON, contains NaN or Infinity without `nan`, or nests deeper than DEEPEST.
     """
     text = text if isinstance(text, str) else text.decode()
     try:
         value = json.loads(text, parse_constant=float if nan else _no_constant)
     except RecursionError:
         raise ValueError(f"it nests deeper than {DEEPEST} lists and objects") from None
-    if text.count("[") + text.count("{") > DEEPEST:  # else it cannot
+    if text.count("[") + text.count("{") > DEEPEST:  # otherwise the nesting cannot be too deep
         _check_depth(value)
     return value
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Read TOML.
+    """Parse TOML.
 
     Args:
         text: The text.
 
     Returns:
-        Its tables.
+        The top-level table.
 
     Raises:
-        ValueError: It is not TOML, nests deeper than DEEPEST, or has a whole number that Python cannot write.
+        ValueError: The text is not TOML, nests deeper than DEEPEST, or has an integer too large to format.
     """
     try:
         tables = tomllib.loads(text)
     except RecursionError:
         raise ValueError(f"it nests deeper than {DEEPEST} lists and tables") from None
     _check_depth(tables)
-    repr(tables)  # raises ValueError, of a hexadecimal number, as reading does of a decimal one
+    repr(tables)  # raises ValueError for a too long hexadecimal integer, as parsing does for a decimal one
     return tables
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a valid JSON number")
 
 
 def _check_depth(value: Any) -> None:
-    """ValueError: lists and tables nest deeper than DEEPEST."""
+    """Check the nesting of lists and tables. ValueError: it is deeper than DEEPEST."""
     level = [value] if isinstance(value, (list, dict)) else []
     for _ in range(DEEPEST):
         level = [

@@ -13,10 +13,10 @@ def deferred_signals() -> Iterator[list[int]]:
     """Defer SIGINT, SIGTERM and SIGHUP: the first one that arrives during the block is handled after it.
 
     Python handles signals in the main thread only, so in other threads this does nothing. Ctrl-C has no effect during
-    the block, which should therefore take only a fraction of a second, or end soon after one has arrived.
+    the block, which should therefore take only a fraction of a second, or end soon after a signal has arrived.
 
     Yields:
-        The numbers of those that have arrived so far; it grows.
+        The list of signal numbers that have arrived so far, updated during the block.
     """
     arrived: list[int] = []
     if threading.current_thread() is not threading.main_thread():

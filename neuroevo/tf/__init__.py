@@ -1,11 +1,11 @@
-"""Environments and populations of networks as TensorFlow ops, for graphs of your own.
+"""Environments and populations of networks as TensorFlow ops, for use in custom graphs.
 
     EnvPool     environments that are reset, stepped and observed inside a tf.function
-    Population  rows of weights, all different networks, that are evaluated in one call
+    Population  networks with different weights that are evaluated in one call
 
-Calls of one object run in the order of the program. Calls of different objects run at the same time where neither
-needs the other's tensors: with two pools of half the environments each, the emulators of one run beside the networks of
-the other.
+Calls of one object run in program order. Calls of different objects run in parallel if neither depends on the other's
+tensors: with two pools of half the environments each, the emulators of one pool run in parallel with the networks of
+the other pool.
 
 Example:
     >>> import tensorflow as tf

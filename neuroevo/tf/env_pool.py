@@ -15,12 +15,12 @@ from neuroevo.rollout.tensorflow.ops import load_ops
 
 
 class Step(NamedTuple):
-    """What a step of K environments returns.
+    """Result of stepping K environments.
 
     Attributes:
         rewards: float32 [K].
-        terminated: bool [K], whether the episode reached an end of its own.
-        truncated: bool [K], whether the episode was cut off at its maximum length, and by nothing else.
+        terminated: bool [K], whether the episode reached a terminal state.
+        truncated: bool [K], whether the episode ended only because it reached its maximum length.
     """
 
     rewards: tf.Tensor
@@ -31,33 +31,33 @@ class Step(NamedTuple):
 class EnvPool:
     """Environments whose reset, step and observe are ops of a TensorFlow graph.
 
-    The methods take and return tensors, eagerly or inside a tf.function, without any Python per step; environments are
-    stepped by the threads of the process, all of a call at the same time. Each method takes the indices of the
-    environments that it is about, so that a graph may step some of them while others wait.
+    The methods take and return tensors, eagerly or inside a tf.function, without running Python code in each step. The
+    threads of the process step all environments of a call in parallel. Each method takes the indices of the
+    environments to use, so that a graph can step any subset of them.
 
     Args:
         name: Name of an environment as in a configuration, such as "pong", "ALE/Pong-v5" or "Hopper-v5".
         num_envs: Number of environments, N.
-        seed: Seed of the episodes: with equal actions, pools with equal seeds play equal episodes.
-        autoreset: Whether `step` begins the next episode of those environments whose episode has ended, so that the
-            next observation is the new episode's first.
-        max_episode_steps: Steps after which episodes are truncated; None for the environment's own limit.
+        seed: Seed of the episodes. Pools with equal seeds and actions run identical episodes.
+        autoreset: Whether `step` resets environments whose episode has ended, so that the next observation is the first
+            of the new episode.
+        max_episode_steps: Steps after which episodes are truncated; None for the environment's limit.
         **options: Options of the environment as in [env.options].
 
     Attributes:
         num_envs: Number of environments, N.
         observation_shape: Shape of one observation.
         observation_dtype: Dtype of observations: tf.uint8, tf.float32 or tf.float64.
-        discrete: Whether an action is the index of one of `num_actions` actions, rather than a vector.
-        num_actions: Number of actions to choose from, or length A of an action vector.
+        discrete: Whether an action is an index in [0, num_actions) rather than a vector.
+        num_actions: Number of discrete actions, or length A of an action vector.
         action_dtype: tf.int32 for discrete actions, tf.float32 for vectors.
         action_low: Lower bounds of an action vector, float32 [A]; [0] for discrete actions.
         action_high: Upper bounds of an action vector, float32 [A]; [0] for discrete actions.
         frame_skip: Emulator frames per step.
 
     Raises:
-        UserError: The name is unknown, or the environment cannot be stepped by ops.
-        ConfigError: Options are wrong.
+        UserError: The name is unknown, or ops do not support the environment.
+        ConfigError: An option is invalid.
         ValueError: `num_envs` or `max_episode_steps` is below 1.
     """
 
@@ -95,11 +95,11 @@ class EnvPool:
         self.action_high: np.ndarray = self._pool.action_high
 
     def reset(self, envs: tf.Tensor | None = None, seeds: tf.Tensor | None = None) -> None:
-        """Begin an episode in each environment.
+        """Start an episode in each environment.
 
         Args:
             envs: Indices of the environments, int64 [K], all different; None for all.
-            seeds: Seeds of the episodes, int64 [K]; None to draw them from the pool's own seed.
+            seeds: Seeds of the episodes, int64 [K]; None to draw them from the pool's seed.
         """
         with tf.device("/cpu:0"):
             envs = self._indices(envs)
@@ -112,8 +112,8 @@ class EnvPool:
         """Step environments.
 
         Args:
-            actions: int32 [K] in [0, num_actions), or float32 [K, A]. A vector with a number that is not finite ends
-                its episode with reward 0.
+            actions: int32 [K] in [0, num_actions), or float32 [K, A]. A vector with a non-finite number ends its
+                episode with reward 0.
             envs: Indices of the environments, int64 [K], all different, each in an episode; None for all.
 
         Returns:
@@ -145,11 +145,11 @@ class EnvPool:
             )
 
     def actions(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Convert outputs of networks to actions, as evolution does.
+        """Convert network outputs to actions with the same rules as training.
 
         Args:
-            outputs: float32 [K, W]: one per discrete action, of which the greatest is chosen; or A numbers in [-1, 1],
-                which are scaled to the bounds.
+            outputs: float32 [K, W]: one output per discrete action, whose argmax is the action; or A numbers in
+                [-1, 1], which are scaled to the bounds.
 
         Returns:
             Actions as `step` takes them.

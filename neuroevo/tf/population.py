@@ -1,4 +1,4 @@
-"""Rows of weights that are evaluated inside TensorFlow graphs."""
+"""Populations of networks that are evaluated inside TensorFlow graphs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from neuroevo.tf.env_pool import EnvPool
 
 
 class Population:
-    """Networks of one architecture, each with weights of its own, as ops of a TensorFlow graph.
+    """Networks of one architecture with different weights, as ops of a TensorFlow graph.
 
-    One call evaluates any of them, each on an observation of its own. A row that no call names costs nothing.
+    Each network is a row of weights. One call evaluates any subset of rows, each on its own observation. Rows that a
+    call does not use have no cost.
 
     Args:
         pool: Environments that the networks play.
-        rows: Number of networks, R; a row takes memory once it is written.
+        rows: Number of networks, R; a row allocates memory when it is first written.
         **network: Keys of [network], such as name="large_model", layers=["dense 64", "relu"] or dtype="int8".
 
     Attributes:
@@ -34,8 +35,8 @@ class Population:
         network: Layers of the network in text form.
 
     Raises:
-        ConfigError: A key of the network is wrong.
-        UserError: The network is recurrent or normalizes by a reference batch; this class has no calls for either.
+        ConfigError: A key of the network is invalid.
+        UserError: The network is recurrent or has vbn layers, which this class does not support.
     """
 
     def __init__(self, pool: EnvPool, rows: int, **network: Any):
@@ -84,12 +85,12 @@ class Population:
             return load_ops().population_read(self._handle, rows)
 
     def perturb(self, rows: tf.Tensor, parents: tf.Tensor, seeds: tf.Tensor, scales: tf.Tensor) -> None:
-        """Write the weights of parents plus scaled Gaussian noise, in order, so that later entries see earlier ones.
+        """Write the weights of parents plus scaled Gaussian noise, in order; later entries can read earlier results.
 
         Args:
             rows: Indices of the rows to write, int64 [K].
-            parents: Indices of the rows to read, int64 [K]; one may be the row itself.
-            seeds: Seeds of the noise, int64 [K]; a seed and a scale are all that a mutation is.
+            parents: Indices of the rows to read, int64 [K]; a row may be its own parent.
+            seeds: Seeds of the noise, int64 [K]; a seed and a scale define a mutation.
             scales: Standard deviations of the noise, float32 [K].
         """
         with tf.device("/cpu:0"):
@@ -104,7 +105,7 @@ class Population:
             observations: [K, ...] as EnvPool.observe returns them.
 
         Returns:
-            Outputs, float32 [K, W], each of which depends on its row and observation alone, bit for bit.
+            Outputs, float32 [K, W]. Each depends only on its row and observation and is bit-identical in any batch.
         """
         with tf.device("/cpu:0"):
             return load_ops().population_forward(self._handle, rows, tf.cast(observations, self._dtype))

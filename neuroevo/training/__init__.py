@@ -1,1 +1,1 @@
-"""The generation loop: ask, evaluate, tell, and the elite's own evaluation beside it."""
+"""The generation loop: ask, evaluate, tell; the elite is evaluated in parallel with later generations."""

@@ -19,8 +19,8 @@ from neuroevo.training.record import Record
 class Stop(Exception):  # noqa: N818 - no error, like StopIteration
     """Request to finish a run after the current generation: raised by a callback, or returned by a function of records.
 
-    The run counts as finished: its last elites are tested, and `neuroevo.train(..., resume="auto")` returns it as it
-    is. With resume=True it continues.
+    The run counts as finished: its last elites are tested, and `neuroevo.train(..., resume="auto")` returns it without
+    further training. With resume=True the run continues.
 
     Example:
         >>> def until_two_hundred(record):
@@ -32,20 +32,20 @@ class Stop(Exception):  # noqa: N818 - no error, like StopIteration
 class Callback:
     """Base class for receiving the events of a run; a subclass overrides the methods that it needs.
 
-    A `Stop` that a method raises finishes the run after the current generation. Any other exception ends the run, which
-    can be resumed.
+    If a method raises `Stop`, the run finishes after the current generation. Any other exception ends the run
+    immediately; the run can then be resumed.
 
     Attributes:
-        stopped: Reason why the run is to be finished after the current generation; "" while it is not.
+        stopped: Reason for finishing the run after the current generation; "" if no callback has raised `Stop`.
 
     Raises:
-        TypeError: A subclass has a method whose name is nearly that of one of these.
+        TypeError: A method of a subclass seems to be a misspelt method of Callback.
     """
 
     stopped: str = ""
 
     def __init_subclass__(cls) -> None:
-        """Check the names of the methods, since one with a typing error would never be called."""
+        """Check the names of the methods, since a method with a misspelt name would never be called."""
         super().__init_subclass__()
         for name in vars(cls):
             if callable(vars(cls)[name]) and not name.startswith("_") and name not in _events():
@@ -58,7 +58,7 @@ class Callback:
         Args:
             config: The run's configuration.
             folder: The run's folder.
-            generation: The generation with which the run starts or continues.
+            generation: Index of the next generation.
         """
 
     def phase(self, generation: int, name: str, episodes: int) -> None:
@@ -74,25 +74,25 @@ class Callback:
         """Handle the progress of a phase, a few times per second.
 
         Args:
-            finished: Number of the phase's episodes that are over.
-            steps: Steps of those that ended since the phase began, for computing a rate: an episode whose outcome a
-                resumed run already has, or that was tested during earlier generations, is not among them.
+            finished: Number of finished episodes of the phase.
+            steps: Steps of the episodes that finished since the phase began, for computing a rate. Excludes episodes
+                with outcomes from before a resume, and test episodes played during earlier generations.
         """
 
     def population(
         self, generation: int, played: EvaluatedPopulation, steps: np.ndarray, novelties: np.ndarray | None
     ) -> None:
-        """Handle the end of a generation's population and validation, before anything of it is written.
+        """Handle the end of a generation's population and validation, before they are written to the run's folder.
 
         Args:
             generation: The generation's number.
-            played: The population, with behaviors if they are recorded.
-            steps: Steps of all episodes of each genome, int64 [N].
+            played: The evaluated population, with behaviors if they are recorded.
+            steps: Total steps of each genome's episodes, int64 [N].
             novelties: Novelty of each genome, float64 [N], NaN where its behavior is unknown; None if not measured.
         """
 
     def generation(self, record: Record) -> None:
-        """Handle a generation's record, which is complete and has been written.
+        """Handle a generation's complete record, after it is written to the run's folder.
 
         Test episodes fill idle slots, so a record may come after later generations have been played.
 
@@ -101,10 +101,10 @@ class Callback:
         """
 
     def end(self, error: BaseException | None) -> None:
-        """Handle the end of a run, once after begin(), when its files are written.
+        """Handle the end of a run, after its files are written. Called once for each begin().
 
         Args:
-            error: The exception that ended it, such as KeyboardInterrupt; None where its budget is spent.
+            error: The exception that ended the run, such as KeyboardInterrupt; None if the run is finished.
         """
 
 
@@ -114,11 +114,11 @@ def _events() -> list[str]:
 
 
 class Patience(Callback):
-    """Early stopping: a callback that finishes a run whose metric has not risen for some generations.
+    """Callback for early stopping: finishes a run whose metric has not risen for a number of generations.
 
     Args:
-        generations: Number of generations without a rise after which the run is finished, at least 1. A resumed run
-            counts from where it is resumed.
+        generations: Number of generations without a rise after which the run is finished, at least 1. The count
+            restarts when a run is resumed.
         metric: Name of a column of metrics.csv.
         min_delta: Smallest difference that counts as a rise.
 
@@ -151,16 +151,16 @@ AnyCallback: TypeAlias = Callback | Callable[[Record], object]
 
 
 class Callbacks(Callback):
-    """Several callbacks as one, called in their order."""
+    """Combination of several callbacks, called in order."""
 
     def __init__(self, given: Iterable[AnyCallback]):
         """Combine callbacks, without calling any.
 
         Args:
-            given: The callbacks; a function receives only the records of generations.
+            given: The callbacks; a function receives the records of generations only.
 
         Raises:
-            TypeError: One is neither a Callback nor a function, or overrides no method.
+            TypeError: A callback is neither a Callback nor a function, or overrides no method.
         """
         self._all = [each if isinstance(each, Callback) else _OfGenerations(each) for each in given]
         self._begun: list[Callback] = []

@@ -1,9 +1,9 @@
-"""Elite evaluation: the test episodes of each generation's elite, played beside the generations that follow.
+"""Elite evaluation: the test episodes of each generation's elite, played in parallel with later generations.
 
-The train loop submits a finished generation's test episodes and continues with the next generation. The evaluator plays
-them after that generation's population and validation and before the population of the one after, so that they fill
-slots that would be idle and at most the last of them take longer. Their results do not depend on when they are played.
-A generation's record is complete when its own evaluation and those of all generations before it are over.
+The train loop submits a finished generation's test episodes and continues with the next generation. Their priority is
+lower than that of the next generation's population and validation and higher than that of the generation after it, so
+that test episodes fill otherwise idle slots. Their results do not depend on when they are played. A generation's record
+is complete when its own evaluation and those of all earlier generations have finished.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ def elite_evaluation_priority(generation: int) -> int:
         generation: The generation's number.
 
     Returns:
-        A number between those of the next generation's other episodes and those of the generation after that.
+        A number between the priorities of the next generation's other episodes and of the generation after it.
     """
     return episode_priority(generation + 1) + 1
 
 
 @dataclass(frozen=True)
 class PendingEvaluation(Checked):
-    """A finished generation whose elite's evaluation is not over, as a checkpoint holds it. E: test episodes.
+    """Finished generation with an unfinished evaluation of its elite, stored in checkpoints. E: test episodes.
 
     Attributes:
         record: The generation's record, without the evaluation.
-        returns: float64 [E]; 0 for episodes that are not over.
-        steps: int64 [E]; 0 for episodes that are not over.
-        failures: Why episodes failed, by the episode's index written as text; only of episodes that are over.
+        returns: Return of each episode, float64 [E]; 0 for unfinished episodes.
+        steps: Length of each episode in steps, int64 [E]; 0 for unfinished episodes.
+        failures: Reasons of failures of finished episodes, by the episode's index as a string.
     """
 
     record: GenerationRecord
@@ -79,7 +79,7 @@ class PendingEvaluation(Checked):
 
 
 class EliteEvaluations:
-    """The elite evaluations that an evaluator has not finished, oldest first."""
+    """Queue of unfinished elite evaluations, oldest first."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class EliteEvaluations:
         """Continue the pending evaluations of a checkpoint.
 
         Args:
-            evaluator: Plays the test episodes.
-            training: Number of test episodes of an elite, and the run's seed.
-            pending: Evaluations to continue, oldest first; only their episodes that are not over are played.
+            evaluator: Evaluator that plays the test episodes.
+            training: Settings: the number of test episodes per elite, and the run's seed.
+            pending: Evaluations to continue, oldest first; only their unfinished episodes are played.
         """
         self._evaluator, self._training = evaluator, training
         self._playing: deque[_Playing] = deque()
@@ -109,10 +109,10 @@ class EliteEvaluations:
         self._continue(PendingEvaluation(record, np.zeros(count), np.zeros(count, np.int64)))
 
     def take_complete(self) -> list[Record]:
-        """Remove the evaluations that are over from the front of the queue.
+        """Remove finished evaluations from the front of the queue.
 
         Returns:
-            Their complete records, oldest first. An evaluation that is over waits for older ones that are not.
+            Their complete records, oldest first. A finished evaluation stays in the queue behind an unfinished one.
         """
         complete = []
         while self._playing and not self._playing[0].batch.left:
@@ -123,8 +123,8 @@ class EliteEvaluations:
         """Wait for the oldest evaluation.
 
         Args:
-            seconds: Longest time to wait.
-            on_progress: Called with the number of finished episodes and their steps.
+            seconds: Timeout in seconds.
+            on_progress: Function that is called with the number of finished episodes and their steps.
         """
         begun, oldest = time.perf_counter(), self._playing[0]
         known = len(oldest.batch.steps) - len(oldest.missing.steps)
@@ -141,7 +141,7 @@ class EliteEvaluations:
 
     @property
     def pending(self) -> tuple[PendingEvaluation, ...]:
-        """The evaluations that are not over, oldest first, for a checkpoint."""
+        """The unfinished evaluations, oldest first, for a checkpoint."""
         return tuple(playing.pending() for playing in self._playing)
 
     @property
@@ -150,7 +150,7 @@ class EliteEvaluations:
         return len(self._playing[0].batch.steps)
 
     def _continue(self, pending: PendingEvaluation) -> None:
-        """Submit the episodes of an evaluation that are not over."""
+        """Submit the unfinished episodes of an evaluation."""
         record, count = pending.record, len(pending.steps)
         seeds = draw_seeds(count, self._training.seed, record.generation, Purpose.TEST_EPISODES)
         batch, missing = Batch(count), np.flatnonzero(pending.steps == 0)
@@ -176,15 +176,15 @@ def _known(pending: PendingEvaluation) -> EpisodeResults:
 
 @dataclass
 class _Playing:
-    """An evaluation whose missing episodes an evaluator plays.
+    """Evaluation whose missing episodes have been submitted to an evaluator.
 
     Attributes:
-        generation: Its record, without the evaluation.
-        batch: All of its episodes.
-        missing: The evaluator's batch of those that were not over when it was submitted.
-        steps_known: Steps of the episodes that were known when the others were submitted.
-        seconds: Wall time in which nothing else was waited for.
-        steps_before: Steps played before the evaluation was waited for; None before that.
+        generation: The generation's record, without the evaluation.
+        batch: All episodes of the evaluation.
+        missing: The evaluator's batch of the episodes that were unfinished when the evaluation was submitted.
+        steps_known: Steps of the episodes that were already finished then.
+        seconds: Wall time spent waiting for this evaluation only.
+        steps_before: Steps played before the first call of wait(); None before that call.
     """
 
     generation: GenerationRecord
@@ -203,7 +203,7 @@ class _Playing:
         return PendingEvaluation(record, batch.returns.copy(), batch.steps.copy(), failures)
 
     def record(self) -> Record:
-        """Return the complete record, once all episodes are over."""
+        """Return the complete record, once all episodes have finished."""
         now = self.pending()
         failures = {int(index): failure for index, failure in now.failures.items()}
         outcomes = Outcomes(now.returns, now.steps, failures)

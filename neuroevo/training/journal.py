@@ -1,6 +1,6 @@
 """Evaluator that stores outcomes in a journal, so that a resumed run plays no episode twice.
 
-The outcome of an episode depends on the episode alone, so outcomes are kept by the episode's digest.
+The outcome of an episode depends only on the episode, so the journal stores outcomes by the episode's digest.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ log = logging.getLogger("neuroevo")
 
 
 class Journal(Protocol):
-    """Storage of outcomes of episodes until a checkpoint contains what follows from them."""
+    """Storage of episode outcomes until a checkpoint includes their results."""
 
     def known(self, digests: Sequence[bytes]) -> Sequence[EpisodeResults]:
-        """Take the outcomes that an earlier session has stored.
+        """Return the outcomes that earlier sessions have stored.
 
         Args:
-            digests: Of episodes, [N].
+            digests: Digests of episodes, [N].
 
         Returns:
-            The stored outcomes; ids are indices in the digests, each at most once.
+            The stored outcomes; ids are indices into the digests, each at most once.
         """
 
     def add(self, digests: Sequence[bytes], results: EpisodeResults) -> None:
         """Store outcomes.
 
         Args:
-            digests: Of the episodes, [E].
-            results: Of the same episodes, in the same order.
+            digests: Digests of the episodes, [E].
+            results: Results of the same episodes, in the same order.
         """
 
 
@@ -45,19 +45,19 @@ class JournaledEvaluator:
     """Evaluator that stores outcomes in a journal, and plays only episodes that the journal does not contain.
 
     Args:
-        evaluator: Plays the episodes; the caller closes it.
-        journal: Stores their outcomes.
+        evaluator: Evaluator that plays the episodes; the caller closes it.
+        journal: Journal that stores their outcomes.
     """
 
     def __init__(self, evaluator: Evaluator, journal: Journal):
         self._evaluator, self._journal = evaluator, journal
-        self._missing: dict[Batch, Batch] = {}  # of batches with known episodes: the batch of the others
+        self._missing: dict[Batch, Batch] = {}  # batch with known episodes -> batch of its other episodes
         self.frame_skip, self.observation_size = evaluator.frame_skip, evaluator.observation_size
         self.device = evaluator.device
 
     @property
     def weights(self) -> Weights:
-        """The weights of its networks."""
+        """Layout of the weights of the evaluator's networks."""
         return self._evaluator.weights
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
@@ -89,7 +89,7 @@ class JournaledEvaluator:
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """Wait for a batch; the steps that on_progress receives exclude the episodes found in the journal."""
+        """Wait for a batch; the steps passed to on_progress exclude the episodes found in the journal."""
         if not batch.left:
             return batch.outcomes
         missing = self._missing.get(batch, batch)
@@ -115,7 +115,7 @@ class JournaledEvaluator:
         self._evaluator.close()
 
     def _fits(self, results: EpisodeResults) -> bool:
-        """Return whether outcomes have the form of this evaluator's, and warn if not: the file may be forged."""
+        """Return whether outcomes have the evaluator's shapes and dtypes; warn if not, since the file may be forged."""
         like = self._evaluator.submit([]).behaviors  # [0, B]
         shape, dtype = (0, results.behaviors.dtype) if like is None else (like.shape[1], like.dtype)
         sums = results.observation_sums.shape[1]

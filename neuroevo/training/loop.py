@@ -29,25 +29,24 @@ def train(
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Run generations until the run is over (`training.state.spent`), then wait for all elites' evaluations.
 
-    From the same state the same generations follow, whatever came before. Once an elite's validation reaches the
-    target, its test episodes are waited for before the next generation begins, so that the run ends after the same
-    generation whenever they are played.
+    The generations depend only on the state. Once an elite's validation reaches the target, the loop waits for its test
+    episodes before the next generation, so that the generation after which the run ends does not depend on timing.
 
     Args:
-        algorithm: Makes the genomes.
-        evaluator: Plays the episodes. The caller closes it.
+        algorithm: The algorithm.
+        evaluator: Evaluator that plays the episodes. The caller closes it.
         training: Episodes, budgets and the seed.
-        state: State to continue from; None for the start.
-        callback: Receives each phase, its progress, and each population that has played.
+        state: State to continue from; None to start a new run.
+        callback: Callback that receives each phase, its progress, and each evaluated population.
 
     Yields:
-        The state after each generation and the records that became complete, oldest first: later than their
-        generations, since test episodes fill idle slots. While only elite evaluations are left, the state and the
-        records about once a minute, so that the caller can keep the episodes that are over.
+        The state after each generation and the records that became complete, oldest first. A record may be completed
+        after later generations, since test episodes fill idle slots. While only elite evaluations are left, the state
+        and records are yielded about once per minute, so that the caller can save finished episodes.
 
     Raises:
         SimulationError: All episodes of a population or of a validation failed.
-        UserError: One of the algorithm's metrics is not a finite number, or has the name of a column of every run.
+        UserError: One of the algorithm's metrics is not a finite number or has a reserved name.
         ValueError: The evaluator returned a fitness that is not finite.
     """
     state = start(algorithm, training) if state is None else state
@@ -57,7 +56,7 @@ def train(
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
-        """Wait about a minute, or until the oldest elite's evaluation is over."""
+        """Wait about a minute, or until the oldest elite's evaluation has finished."""
         nonlocal announced
         oldest = state.pending[0].record.generation
         if oldest != announced:
@@ -86,12 +85,12 @@ def train(
 
 
 def _may_have_reached(state: TrainState, training: Training) -> bool:
-    """Return whether the last generation's elite is still to be tested, and its validation reached the target."""
+    """Return whether the last elite's validation reached the target and its test is unfinished."""
     return bool(state.pending) and _validated(state.pending[-1].record, training)
 
 
 def _validated(record: GenerationRecord, training: Training) -> bool:
-    """Return whether there is a target, and the elite's validation, if it played any, reached it."""
+    """Return whether a target is set and the elite's validation, if any, reached it."""
     target, validated = training.target_return, record.validation_mean
     return target is not None and (validated is None or validated >= target)
 
@@ -108,17 +107,17 @@ def _after(
 
 
 class _Clock:
-    """Wall time of a run: of all its sessions, including the time that the caller spends between yields.
+    """Wall time of a run over all sessions, including the time that the caller spends between yields.
 
     Args:
-        before: Seconds of earlier sessions.
+        before: Wall time of earlier sessions, in seconds.
     """
 
     def __init__(self, before: float):
         self._begun = time.perf_counter() - before
 
     def seconds(self) -> float:
-        """Return the seconds of this session and those before."""
+        """Return the wall time of this and earlier sessions, in seconds."""
         return time.perf_counter() - self._begun
 
 
@@ -193,4 +192,4 @@ def _run_generation(
     return after, record
 
 
-_TAIL_SECONDS = 60.0  # between checkpoints while only elite evaluations are left
+_TAIL_SECONDS = 60.0  # interval of yields while only elite evaluations are left

@@ -1,4 +1,4 @@
-"""Play a phase of a generation, in which genomes play equally many episodes each, and summarize it for each genome."""
+"""Play a phase of a generation, with the same number of episodes per genome, and summarize it per genome."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def population_seeds(training: Training, generation: int, genomes: int) -> list[
     """Draw the seeds of a population's episodes.
 
     Args:
-        training: The run's seed, and the number E of episodes of each genome.
-        generation: Its number.
+        training: Settings: the run's seed, and the number E of episodes per genome.
+        generation: Index of the generation.
         genomes: Number N of genomes.
 
     Returns:
@@ -39,8 +39,8 @@ def validation_seeds(training: Training, generation: int, candidates: int) -> li
     """Draw the seeds of a validation's episodes.
 
     Args:
-        training: The run's seed, and the number V of validation episodes.
-        generation: Its number.
+        training: Settings: the run's seed, and the number V of validation episodes.
+        generation: Index of the generation.
         candidates: Number C of candidates.
 
     Returns:
@@ -63,17 +63,17 @@ def play_phase(
     """Play a phase's episodes.
 
     Args:
-        evaluator: Plays them.
-        genomes: N genomes, whose networks play.
-        seeds: Seeds of the episodes of each genome, [N, E].
-        max_episode_steps: Cut-off of the episodes in steps; 0: the environment's own.
-        normalizer: Normalizer of the observations; None: they are not normalized.
-        priority: Priority of the episodes, as Evaluator.submit() takes it.
-        on_progress: Called a few times a second with the number of finished episodes and the steps they took.
+        evaluator: Evaluator that plays the episodes.
+        genomes: N genomes.
+        seeds: Seeds of each genome's episodes, [N, E].
+        max_episode_steps: Cut-off of the episodes in steps; 0: the environment's own limit.
+        normalizer: Normalizer of the observations; None: no normalization.
+        priority: Priority of the episodes, as for Evaluator.submit().
+        on_progress: Function called a few times per second with the number of finished episodes and their steps.
 
     Returns:
-        The outcomes of the N * E episodes, genome by genome, and what the generation's record keeps of them; both are
-        empty where there are no episodes.
+        The outcomes of the N * E episodes, genome by genome, and their summary for the generation's record; both are
+        empty if there are no episodes.
 
     Raises:
         SimulationError: All episodes failed.
@@ -95,11 +95,11 @@ def play_phase(
 
 
 def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> EvaluatedPopulation:
-    """Summarize outcomes for each genome.
+    """Summarize outcomes per genome.
 
     Args:
         genomes: N genomes.
-        outcomes: Outcomes of their episodes, equally many for each, genome by genome; possibly of no episodes.
+        outcomes: Outcomes of the episodes, genome by genome, the same number for each genome; may be empty.
 
     Raises:
         SimulationError: All episodes failed.
@@ -117,7 +117,7 @@ def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> EvaluatedPopulat
 
 
 def _means(behaviors: np.ndarray) -> np.ndarray:
-    """Return means over E of the behaviors [N, E, B] that are not NaN, [N, B]; NaN where all are."""
+    """Return the means over E of behaviors [N, E, B], ignoring NaN, [N, B]; NaN if all are NaN."""
     known = ~np.isnan(behaviors)
     with np.errstate(invalid="ignore"):
         means: np.ndarray = np.where(known, behaviors, 0).sum(axis=1) / known.sum(axis=1).astype(behaviors.dtype)

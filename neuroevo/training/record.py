@@ -1,8 +1,8 @@
-"""Records of generations: numbers for each phase, the elite, and one flat row of plain values.
+"""Records of generations: statistics of each phase, the elite, and a flat row of plain values.
 
 A generation has three phases: its population plays, the best candidates play validation episodes, and the elite plays
-test episodes. The last phase is often played later, while other generations are. Hence two types: a `GenerationRecord`
-is known when the generation is finished, and becomes a `Record` once its elite has been evaluated. Metrics files,
+test episodes. The last phase often runs in parallel with later generations, hence two types: a `GenerationRecord`
+is available when the generation is finished, and becomes a `Record` once its elite has been evaluated. Metrics files,
 TensorBoard and progress displays receive a `Record`.
 """
 
@@ -24,14 +24,14 @@ from neuroevo.core.statistics import without_overflow
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseRecord(Checked):
-    """The episodes of one phase of a generation. All numbers are 0 if the phase has no episodes.
+    """Statistics of the episodes in one phase of a generation. All numbers are 0 if the phase has no episodes.
 
     Attributes:
         episodes: Number of episodes played.
-        steps: Decisions of the networks in all of these episodes.
-        seconds: Wall time in which the phase was waited for.
-        failures: Number of episodes whose simulation failed; each counts as the worst of the phase's other episodes.
-        first_failure: Why the first of these failed; "" if none did.
+        steps: Steps (decisions of the networks) in all episodes.
+        seconds: Wall time spent waiting for the phase.
+        failures: Number of failed episodes; each is scored as the phase's worst episode that did not fail.
+        first_failure: Reason of the first failure; "" without failures.
     """
 
     episodes: int
@@ -53,11 +53,11 @@ class PhaseRecord(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationRecord(PhaseRecord):
-    """The test phase: what the elite achieved in its test episodes.
+    """Statistics of the elite's test episodes.
 
     Attributes:
-        episodes: See `PhaseRecord`, as for `steps`, `failures` and `first_failure`.
-        seconds: Wall time in which nothing but these episodes was waited for; most are played beside other generations.
+        episodes: See `PhaseRecord`, also for `steps`, `failures` and `first_failure`.
+        seconds: Wall time spent waiting for these episodes only; most are played in parallel with other generations.
         mean: Mean return; None if there are no test episodes, or all of them failed.
         standard_error: Standard error of the mean; None if there are fewer than two test episodes, or all failed.
     """
@@ -67,30 +67,30 @@ class EvaluationRecord(PhaseRecord):
 
 
 NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None)
-"""In place of test episodes that are not over."""
+"""Placeholder for unfinished test episodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord(Checked):
-    """A finished generation whose elite has not been evaluated yet.
+    """Record of a finished generation whose elite has not been evaluated yet.
 
     Attributes:
-        generation: Its number, from 0.
-        max_episode_steps: Decisions after which an episode of its population and validation was truncated.
+        generation: Index of the generation, from 0.
+        max_episode_steps: Cut-off of the episodes of population and validation, in steps.
         elite: The best genome after the generation.
-        fitness: float64 [N], of the N genomes of the population.
-        validation_mean: Mean return of the elite's validation episodes; None if it played none.
-        population: The population's episodes.
-        validation: The validation episodes of all candidates.
-        steps_total: Steps of population and validation since the run's start, which the budget counts.
+        fitness: Fitness of each genome of the population, float64 [N].
+        validation_mean: Mean return of the elite's validation episodes; None if there are none.
+        population: Statistics of the population's episodes.
+        validation: Statistics of the validation episodes of all candidates.
+        steps_total: Steps of population and validation since the run's start, as counted by the budget.
         frames_total: `steps_total` times the environment's frame skip.
-        seconds_total: Wall time of the run so far, as TrainState.seconds has it. The record of a generation whose
-            elite's evaluation was over only after the last generation includes the time until then.
-        steps_per_s: Rate of all episodes played during the generation, test episodes of earlier ones included.
-        idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
-        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`; and `retries`,
-            how often episodes were played again, where that is done. It counts the test episodes that are over, too.
-        normalizer: Normalizer of all networks' observations in the generation; None: they are not normalized.
+        seconds_total: Wall time of the run so far, see TrainState.seconds. If the elite's evaluation finished after the
+            last generation, it includes the time until then.
+        steps_per_s: Throughput during the generation, including test episodes of earlier generations.
+        idle_share: Share of the worker threads' time during the generation in which they were idle, in [0, 1].
+        extra_metrics: The algorithm's metrics, such as sigma, under names that are not in `COLUMNS`; and `retries`, the
+            number of episodes played again, if the evaluator retries episodes. It includes finished test episodes.
+        normalizer: Normalizer of the networks' observations in the generation; None: no normalization.
     """
 
     generation: int
@@ -124,7 +124,7 @@ class GenerationRecord(Checked):
         """Complete the record with the evaluation of its elite.
 
         Args:
-            test: What the elite achieved in its test episodes.
+            test: Statistics of the elite's test episodes.
 
         Returns:
             The complete record.
@@ -134,22 +134,22 @@ class GenerationRecord(Checked):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Record(GenerationRecord):
-    """A finished generation whose elite has been evaluated.
+    """Complete record of a finished generation whose elite has been evaluated.
 
     Attributes:
-        test: The elite's test episodes; of 0 episodes if the run has none.
+        test: Statistics of the elite's test episodes; of 0 episodes if the run has no test episodes.
     """
 
     test: EvaluationRecord
 
     @property
     def phases(self) -> tuple[PhaseRecord, PhaseRecord, PhaseRecord]:
-        """The phases in the order in which a generation has them: population, validation, test."""
+        """The phases in order: population, validation, test."""
         return self.population, self.validation, self.test
 
     @property
     def failures(self) -> int:
-        """Number of episodes that failed, in all phases together."""
+        """Number of failed episodes in all phases."""
         return sum(phase.failures for phase in self.phases)
 
     @property
@@ -175,8 +175,8 @@ class Record(GenerationRecord):
         """Flatten the record into plain values, for metrics files and TensorBoard.
 
         Returns:
-            The generation's number, the algorithm's own metrics, then the values of `COLUMNS`. The elite and the
-            normalizer are not among them. Those that depend on the clock are seconds_*, steps_per_s and idle_share.
+            The generation's index, the algorithm's metrics, then the other values of `COLUMNS`, without the elite and
+            the normalizer. Only seconds_*, steps_per_s and idle_share depend on the clock.
         """
         values = {name: value_of(self) for name, value_of in _VALUES.items()}
         return {"generation": self.generation, **self.extra_metrics, **values}
@@ -210,10 +210,10 @@ _VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these nam
 }
 
 COLUMNS = ("generation", *_VALUES)
-"""The names that every run's rows have, in their order; an algorithm's own metrics come after the first of them."""
+"""Names of the columns of every run, in order; an algorithm's metrics are inserted after the first column."""
 
-ARCHIVE = "archive"  # the size of the algorithm's archive of behaviors, where it has one
-RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
+ARCHIVE = "archive"  # size of the algorithm's archive of behaviors, if it has one
+RETRIES = "retries"  # the only extra metric that does not come from the algorithm
 
 
 def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
@@ -221,55 +221,55 @@ def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict
 
     Args:
         metrics: GenerationRecord.extra_metrics.
-        more: Numbers to add, as Outcomes.retries has them.
+        more: Numbers to add, see Outcomes.retries.
 
     Returns:
-        The metrics, with a count where there is one.
+        The metrics, with `retries` if any count is known.
     """
     counts = [count for count in (metrics.get(RETRIES), *more) if count is not None]
     return {**metrics, RETRIES: sum(counts)} if counts else dict(metrics)
 
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
-    """Check an algorithm's own metrics.
+    """Check the metrics of an algorithm.
 
     Args:
-        source: What returned them, for messages.
-        metrics: Values by name; NumPy's numbers are allowed, though neither a checkpoint nor JSON holds them.
+        source: Name of the function that returned the metrics, for messages.
+        metrics: Values by name; may be NumPy scalars, which are converted for checkpoints and JSON.
 
     Returns:
-        The metrics as Python's numbers.
+        The metrics as Python numbers.
 
     Raises:
-        UserError: One is not a finite number, or its name is a column of every run or not a valid string.
+        UserError: A metric is not a finite number, or its name is reserved or not a valid string.
     """
     checked: dict[str, float | None] = {}
     for name, value in metrics.items():
         try:
             name.encode()
         except (AttributeError, UnicodeEncodeError):
-            raise UserError(f"{source} has a metric called {name!r}, expected text that UTF-8 has") from None
+            raise UserError(f"{source} has a metric {name!r}, expected a string that can be encoded as UTF-8") from None
         if name in (*COLUMNS, RETRIES):
             raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
         number = int(number) if isinstance(number, bool) else number
         if number is not None and not (isinstance(number, int | float) and abs(number) <= sys.float_info.max):
-            raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is not known")
+            raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is unknown")
         checked[name] = number
     return checked
 
 
 def describe_row(row: Mapping[str, Any]) -> str:
-    """Describe a row, which does not contain why episodes failed.
+    """Describe a row in a line of text, without the reasons of failures.
 
     Args:
-        row: As Record.row() has it; fitness is not needed.
+        row: Row in the format of Record.row(); fitness may be missing.
 
     Returns:
-        The line, without its end.
+        The line, without a newline.
     """
     parts = []
-    if row.get("novelty_mean") is not None:  # of those that select by it
+    if row.get("novelty_mean") is not None:  # only if the algorithm selects by novelty
         parts.append(f"novelty mean {row['novelty_mean']:.2f} max {row['novelty_max']:.2f}")
     parts.append(f"fitness mean {row['fitness_mean']:.1f} max {row['fitness_max']:.1f}")
     if row["validation_mean"] is not None:

@@ -17,20 +17,20 @@ from neuroevo.training.elite_evaluation import PendingEvaluation
 
 @dataclass(frozen=True)
 class TrainState(Checked):
-    """All that the next generation depends on.
+    """Complete state of a run between generations.
 
     Attributes:
         algorithm: The algorithm's state.
         generation: Number of finished generations.
-        max_episode_steps: Decisions after which the next generation's episodes are truncated.
+        max_episode_steps: Cut-off of the next generation's episodes, in steps.
         steps: Steps of population and validation episodes so far.
-        seconds: Wall time of the run, from the first generation on, whatever it was spent on: of all its sessions
-            together, each up to its last checkpoint, or the last outcome that its journal kept.
-        pending: The finished generations whose elite's evaluation is not over, oldest first.
-        observation_statistics: Of what all populations saw; None if observations are not normalized.
-        confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose
-            validation had reached it, or of validation where there are no test episodes; None before.
-        stopped: Reason why a callback has finished the run; "" if none has.
+        seconds: Wall time of the run since its first generation, over all sessions, each up to its last checkpoint or
+            the last outcome in its journal.
+        pending: Finished generations with unfinished evaluations of their elites, oldest first.
+        observation_statistics: Statistics of the observations of all populations; None without normalization.
+        confirmed_mean: Mean return that was last compared with the target: of the test episodes of an elite whose
+            validation had reached it, or of validation without test episodes; None before.
+        stopped: Reason given by the callback that finished the run; "" if no callback did.
     """
 
     algorithm: State
@@ -47,7 +47,7 @@ class TrainState(Checked):
         """Check the numbers and the pending evaluations.
 
         Raises:
-            ValueError: A number is below 0, not finite, or the pending evaluations are not of the last generations.
+            ValueError: A number is below 0, not finite, or pending evaluations do not belong to the last generations.
         """
         check_counts(generation=self.generation, max_episode_steps=self.max_episode_steps, steps=self.steps)
         for name, value in (("seconds", self.seconds), ("confirmed_mean", self.confirmed_mean or 0.0)):
@@ -72,11 +72,11 @@ def start(
     """Make the state before generation 0.
 
     Args:
-        algorithm: Makes its own initial state.
-        training: The seed and the episodes' first cut-off.
+        algorithm: Algorithm that makes its initial state.
+        training: Settings: the seed and the initial cut-off of episodes.
         genomes: Another run's best genomes to start from, best first.
-        observation_statistics: What the other run's populations saw, or empty statistics, to normalize observations;
-            None leaves observations as they are.
+        observation_statistics: Statistics of the other run's observations, or empty statistics, to normalize
+            observations; None: no normalization.
 
     Returns:
         The state.
@@ -90,14 +90,14 @@ def start(
 
 
 def spent(state: TrainState, training: Training) -> str | None:
-    """Describe which budget is used up, that the target is reached, or that a callback has stopped the run.
+    """Describe the reason for which a run is over: a spent budget, a reached target or a callback.
 
     Args:
-        state: After a generation.
+        state: State after a generation.
         training: The budgets and the target.
 
     Returns:
-        The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
+        The end of a sentence, such as "after 5 generations"; None if the run is not over.
     """
     if state.stopped:
         return f"after {state.generation} generations: {state.stopped}"
@@ -116,13 +116,13 @@ def spent(state: TrainState, training: Training) -> str | None:
 
 
 def finished(state: TrainState, training: Training) -> str | None:
-    """Describe why a run is over.
+    """Describe the reason for which a run is finished, including its elites' evaluations.
 
     Args:
-        state: After a generation.
+        state: State after a generation.
         training: The budgets.
 
     Returns:
-        The result of `spent`, but None as long as an elite's evaluation is pending.
+        The result of spent(); None while an elite's evaluation is pending.
     """
     return None if state.pending else spent(state, training)

@@ -1,10 +1,10 @@
 """Write TensorBoard event files: scalars and a fitness histogram per generation, and the hyperparameters of the run.
 
-The scalars are written twice, so that curves can be looked at against generations and, in the folder frames, which
-TensorBoard shows as a run of its own, against the frames that populations and validations have played so far.
+The scalars are written twice: against generations, and in the subfolder frames, which TensorBoard shows as a separate
+run, against the number of frames that populations and validations have played so far.
 
-Events are written in the caller's thread: tensorboardX's writer with a thread waits forever once that has died on a
-full disk.
+Events are written in the caller's thread, since tensorboardX's threaded writer blocks forever once its thread has died
+on a full disk.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _GROUPS = ("fitness", "validation", "test", "steps", "frames", "failures", "seco
 
 
 class TensorBoardWriter:
-    """Writes a new event file in which a step is a generation, and one in which it is a frame.
+    """Writer of two new event files: in one of them a step is a generation, in the other a frame.
 
     Args:
-        folder: The folder of event files, which is made if it is missing.
+        folder: Folder of event files, created if it does not exist.
         tables: The configuration's keys and values by section; a value that is not a number is written as text.
-        first_generation: The generation from which the run starts or goes on. TensorBoard drops the events of this and
-            later generations that earlier files in the folder hold.
-        first_frame: The number of frames from which on it drops those of earlier files in the folder frames.
+        first_generation: The generation from which the run starts or continues. TensorBoard drops the events of this
+            and later generations from earlier files in the folder.
+        first_frame: Number of frames from which TensorBoard drops the events of earlier files in the subfolder frames.
 
     Raises:
         OSError: The file cannot be written.
@@ -109,10 +109,10 @@ class _EventFile:
 
 
 def _histogram(tag: str, values: np.ndarray) -> summary.Summary:
-    """Count values in evenly spaced bins, in fewer where floats are too few between the lowest and the highest."""
+    """Count values in evenly spaced bins, or fewer bins if there are too few floats between minimum and maximum."""
     low, high = values.min(), values.max()
     edges = without_overflow(lambda of: np.linspace(of.min(), of.max(), _BINS + 1), values)
-    limits = np.unique([low, *edges[1:-1], high])  # of each bin the highest value
+    limits = np.unique([low, *edges[1:-1], high])  # upper limit of each bin
     counts = np.bincount(np.searchsorted(limits, values))
     with np.errstate(over="ignore"):
         sums = values.sum(), np.square(values).sum()

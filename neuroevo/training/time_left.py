@@ -8,18 +8,18 @@ from typing import Any
 
 from neuroevo.config.schema import Training
 
-_GENERATIONS = 10  # of which the rate is taken: the time of a generation changes as agents learn
+_GENERATIONS = 10  # from which the rate is estimated, since generations change in length as agents learn
 
 
 def share_done(training: Training, row: Mapping[str, Any]) -> float:
-    """Return how much of a run is done.
+    """Return the completed share of a run.
 
     Args:
-        training: Its budgets. A target does not count, since it is unknown when it will be reached.
-        row: The numbers of its last generation, as Record.row() has them.
+        training: The run's budgets. The target is ignored, since it is unknown when the run will reach it.
+        row: Row of the last generation, in the format of Record.row().
 
     Returns:
-        The largest spent share of its budgets, in [0, 1].
+        The largest spent share of the budgets, in [0, 1].
     """
     spent = [
         (row["generation"] + 1) / training.generations if training.generations else 0.0,
@@ -45,12 +45,12 @@ class TimeLeft:
         """Add a generation.
 
         Args:
-            row: Its numbers, as Record.row() has them.
+            row: The generation's row, in the format of Record.row().
         """
         self._last.append((row["seconds_total"], share_done(self._training, row)))
 
     def seconds(self) -> float | None:
-        """Return the wall time left after the last generation that was added, in seconds; None if it is unknown."""
+        """Return the estimated wall time after the last added generation, in seconds; None if it is unknown."""
         if not self._last:
             return None
         (before, share_before), (now, share) = (0.0, 0.0) if len(self._last) == 1 else self._last[0], self._last[-1]

@@ -1,8 +1,9 @@
-"""Trackers beside TensorBoard: callbacks that send a run's metrics to Weights & Biases or to MLflow.
+"""Experiment trackers: callbacks that send a run's metrics to Weights & Biases or to MLflow.
 
-Where they send them is what these programs' own environment variables say: WANDB_MODE=offline, WANDB_ENTITY,
-MLFLOW_TRACKING_URI=sqlite:///mlflow.db, and so on. A resumed run goes on in the tracker's run, whose name is kept in
-trackers.json of the run's folder. A tracker that fails meanwhile says so once, and the run goes on without it.
+The trackers are configured by their own environment variables: WANDB_MODE=offline, WANDB_ENTITY,
+MLFLOW_TRACKING_URI=sqlite:///mlflow.db, and so on. A resumed run continues the tracker's run, whose id is stored in
+trackers.json in the run's folder. If a tracker fails during training, the failure is reported once, and the run
+continues without the tracker.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ _KEPT = "trackers.json"
 
 
 class Tracker(Callback):
-    """What trackers have in common.
+    """Base class of the trackers.
 
     Args:
-        project: The project, or what a tracker calls one; None for the configuration's logging.project.
+        project: The wandb project or MLflow experiment; None for the configuration's logging.project.
     """
 
-    package = ""  # that it needs, which is the name of the extra too
+    package = ""  # required package, also the name of the extra
 
     def __init__(self, project: str | None = None):
         self._project = project
@@ -74,20 +75,20 @@ class Tracker(Callback):
             return
         try:
             send()
-        except Exception as error:  # of a program that is not this one, and whose loss is no generation's
+        except Exception as error:  # external code, whose failure must not end the run
             self._failed = True
             reason = shortened(" ".join(f"{type(error).__name__}: {error}".split()))
-            log.warning("the tracker %s failed, and the run goes on without it: %s", self.package, reason)
-            told = f"neuroevo: the tracker {self.package} failed, and the run goes on without it: {reason}"
+            log.warning("the tracker %s failed; the run continues without it: %s", self.package, reason)
+            told = f"neuroevo: the tracker {self.package} failed; the run continues without it: {reason}"
             print(told, file=sys.stderr, flush=True)
 
     @abstractmethod
     def _start(self, project: str, folder: Path, parameters: dict[str, Any], run: str | None) -> str:
-        """Start a run of the tracker, or continue the one of that name; return its name."""
+        """Start a run of the tracker, or continue the run with the id `run`; return its id."""
 
     @abstractmethod
     def _log(self, generation: int, numbers: dict[str, float]) -> None:
-        """Send the numbers of a finished generation."""
+        """Log the metrics of a finished generation."""
 
     @abstractmethod
     def _finish(self, error: BaseException | None) -> None:
@@ -95,7 +96,7 @@ class Tracker(Callback):
 
 
 class WandbTracker(Tracker):
-    """Weights & Biases. Its charts may have generation, frames_total, steps_total or seconds_total as their axis."""
+    """Tracker for Weights & Biases; generation, frames_total, steps_total or seconds_total may be the x axis."""
 
     package = "wandb"
 
@@ -106,7 +107,7 @@ class WandbTracker(Tracker):
         self._run = wandb.init(
             project=project, name=folder.name, dir=folder, config=parameters, id=run, resume="allow" if run else None
         )
-        self._run.define_metric("*", step_metric="generation")  # records may come later than those after them
+        self._run.define_metric("*", step_metric="generation")  # records may arrive late
         return str(self._run.id)
 
     @override
@@ -119,7 +120,7 @@ class WandbTracker(Tracker):
 
 
 class MlflowTracker(Tracker):
-    """MLflow. A step is a generation; frames_total, steps_total and seconds_total are metrics beside the others."""
+    """Tracker for MLflow. A step is a generation; frames_total, steps_total and seconds_total are metrics."""
 
     package = "mlflow"
 
@@ -157,12 +158,12 @@ TRACKERS: dict[str, type[Tracker]] = {"wandb": WandbTracker, "mlflow": MlflowTra
 
 
 def trackers_of(config: Config) -> list[Tracker]:
-    """Return the callbacks that logging.trackers names; TensorBoard's files are the run folder's own."""
+    """Return the trackers in logging.trackers, except TensorBoard, whose files the run folder writes."""
     return [TRACKERS[name]() for name in config.logging.trackers if name in TRACKERS]
 
 
 def _kept(folder: Path) -> dict[str, str]:
-    """Return the names of the trackers' runs. UserError: the file is not what begin() wrote."""
+    """Return the ids of the trackers' runs. UserError: the file is malformed."""
     path = folder / _KEPT
     if not path.exists():
         return {}
@@ -171,5 +172,5 @@ def _kept(folder: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
     if not isinstance(kept, dict) or not all(isinstance(run, str) for run in kept.values()):
-        raise UserError(f"{path} has {kept!r}, expected the names of the trackers' runs")
+        raise UserError(f"{path} has {kept!r}, expected the ids of the trackers' runs")
     return kept

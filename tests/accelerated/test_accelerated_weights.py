@@ -1,4 +1,4 @@
-"""Weights that JAX makes of genomes' seeds are those of the native core, bit for bit, and networks' outputs alike."""
+"""Weights decoded by JAX are bit-identical to the native core's, and networks' outputs agree."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Runs on Brax's environments: episodes are those of Brax's own functions, and runs do not depend on how they go on."""
+"""Runs on Brax's environments: episodes equal those of Brax's functions, and resuming does not change a run."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Episodes in lanes that are refilled: what comes of each is what a plain loop over its own steps gives."""
+"""Episodes in refilled lanes have the same outcomes as a plain loop over each episode."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ NORMALIZER = Normalizer(1, np.array([0.1, -0.2]), np.array([0.5, 2.0]))
 
 
 class Slide:
-    """A point that is pushed and slides off a table: place and speed; the reward is what it keeps of 1."""
+    """Simulator of a pushed point that slides off a table: position and speed; the reward decreases from 1."""
 
     observation_size, action_size = 2, 1
 
@@ -52,7 +52,7 @@ class Slide:
 
 
 def played_in_numpy(theta, seed, max_steps, normalizer=None, breaks_at=np.inf):
-    """Return, steps, observation sums and whether it failed, in float64, by a loop over one episode."""
+    """Compute return, steps, observation sums and failure of an episode in float64 by a plain loop."""
     kernels = theta[:8].reshape(2, 4), theta[12:16].reshape(4, 1)
     place, speed = np.asarray(Slide().reset(np.array(divmod(seed, 2**32), np.uint32)), np.float64)
     total, sums, steps = 0.0, np.zeros(4), 0

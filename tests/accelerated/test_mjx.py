@@ -1,4 +1,4 @@
-"""A robot of one's own on MJX: its physics and reward are MuJoCo's, and a run keeps to its model."""
+"""User-defined MJX robots: physics and reward equal MuJoCo's, and a run keeps its model."""
 
 import numpy as np
 import pytest
@@ -202,4 +202,4 @@ def test_another_model_with_as_many_numbers_may_be_played(trained, tmp_path):
     _, elite = trained.elite()
     there = transfer(trained.config, elite, Env(f"mjx:{tmp_path / 'other.xml'}", OPTIONS))
     there.evaluator.close()
-    assert there.elite is elite and there.note == "7 numbers are observed there, as in the run"
+    assert there.elite is elite and there.note == "an observation has 7 numbers there, as in the run"

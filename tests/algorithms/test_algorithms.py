@@ -1,4 +1,4 @@
-"""What every algorithm must do: driven by the registry, on the toy evaluator."""
+"""Requirements for every registered algorithm, on the toy evaluator."""
 
 import dataclasses
 
@@ -72,7 +72,7 @@ SMALL = {
     "sep_cma_es": {"population": 30, "sigma": 0.3},
     "snes": {"population": 30, "sigma": 0.3},
 }
-# How near they come; the others, to within 1.
+# Required final distance where it is not 1.
 NEAR = {
     "random_search": 3.8,
     "regularized_evolution": 2.5,
@@ -177,7 +177,7 @@ def test_going_on_from_any_checkpoint_equals_not_stopping(name, tmp_path):
     toy = ToyEvaluator()
     runs.new_run(tmp_path / "whole", toy, **changes)
     whole = runs.results(tmp_path / "whole")
-    for call in range(1, len(toy.calls), 5):  # of each phase, whether there are two or three of them
+    for call in range(1, len(toy.calls), 5):  # covers every phase of a generation, with two or three phases
         path = tmp_path / str(call)
         with pytest.raises(KeyboardInterrupt):
             runs.new_run(path, ToyEvaluator(interrupt_at=call), **changes)
@@ -193,7 +193,7 @@ def test_the_best_begin_with_the_elite(name):
     best = algorithm.best(state)
     assert best[0] == algorithm.elite(state)
     assert len(set(best)) == len(best)
-    others = algorithm.init(8, best)  # another run starts from them
+    others = algorithm.init(8, best)  # another run starts from the best genomes
     assert algorithm.ask(others, ToyWeights())
 
 

@@ -1,4 +1,4 @@
-"""neuroevo.AskTell: optimizers from elsewhere, states that a checkpoint holds, and what is said of bad ones."""
+"""neuroevo.AskTell: external optimizers, their states in checkpoints, and error messages for invalid optimizers."""
 
 from typing import ClassVar
 
@@ -25,7 +25,7 @@ WEIGHTS = ToyWeights()
 
 
 class Climber(Sampler):
-    """Random vectors around the best one, with a generator of its own."""
+    """Optimizer that samples around the best vector, with its own random generator."""
 
     def __init__(self, at, rng):
         self.at, self.rng = at, rng
@@ -74,7 +74,7 @@ def after(algorithm, state, generations):
 
 
 def reread(state):
-    """As a checkpoint gives it back, of which no optimizer knows."""
+    """Return a copy of a state as decoded from a checkpoint, without a live optimizer."""
     (again,) = decode(encode(state), AskTellState)
     return again
 
@@ -139,7 +139,7 @@ def test_only_who_asks_for_it_is_pickled():
 def test_randomness_that_does_not_follow_from_the_seed_is_found():
     state = reread(after(Unseeded(), Unseeded().init(1), 3))
     with pytest.raises(
-        UserError, match=r"Unseeded gives other vectors than when it was asked first: expected all that"
+        UserError, match=r"Unseeded returns different vectors than in the original run: expected all random"
     ):
         Unseeded().ask(state, WEIGHTS)
     kept = UnseededButPickled()

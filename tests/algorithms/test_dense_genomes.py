@@ -1,4 +1,4 @@
-"""Genomes that start from dense vectors play as those that start from the seeds of the same weights, bit for bit."""
+"""Genomes with dense roots are bit-identical in play to genomes whose root is the seed of the same weights."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.row_cache import RowCache
 from neuroevo.rollout.tensorflow.ops import load_ops
 
-LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
+LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots per lane, threads
 SIGMA = float(np.float32(0.05))
-RAM = Behavior(4, 8)  # tells episodes apart whose returns are the same
+RAM = Behavior(4, 8)  # distinguishes episodes with equal returns
 
 
 def network_texts(names: Sequence[str]) -> list[str]:
@@ -34,7 +34,7 @@ def network_texts(names: Sequence[str]) -> list[str]:
 
 
 def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
-    """The genome whose base is the weights that its first seed makes."""
+    """Return the genome with the weights of its root seed as a dense root."""
     population = Population(network_texts(names), 1)
     population.init([0], [genome.network], [genome.root])
     vector = population.read([0])[0, : population.dimensions[genome.network]]
@@ -42,7 +42,7 @@ def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
 
 
 def genomes_of_all_kinds() -> list[Genome]:
-    """6 centers: alone, with chains, as parents of antithetic pairs, and as grandparents."""
+    """Return genomes of 6 centers: roots, chains, antithetic pairs, and grandchildren."""
     genomes = []
     for base in range(6):
         center = Genome(base)
@@ -65,7 +65,7 @@ def centered() -> list[Genome]:
 
 
 def episodes_of(genomes: Sequence[Genome]) -> list[Episode]:
-    """One episode each, and a second one of every fifth."""
+    """Return one episode per genome, and a second episode for every fifth genome."""
     episodes = [Episode(genome, 7 + i, 25 + i % 9) for i, genome in enumerate(genomes)]
     return episodes + [Episode(genome, 1000 + i, 30) for i, genome in enumerate(genomes[::5])]
 
@@ -81,7 +81,7 @@ def dtype(request: pytest.FixtureRequest) -> str:
 
 
 def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, backend: str = "cpu") -> Outcomes:
-    """By the lane runner."""
+    """Play the episodes with the lane runner."""
     layout = {"lanes": lanes, "slots": slots, "backend": backend, "behavior": RAM}
     return run_episodes(
         registry.resolve("frostbite"), [architectures.model], episodes_of(genomes), dtype=dtype, **layout
@@ -90,7 +90,7 @@ def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, b
 
 @pytest.fixture(scope="module")
 def expected(dtype: str) -> Outcomes:
-    """Of the seeds, one episode after another."""
+    """Outcomes of the genomes with seeds as roots, played sequentially."""
     outcomes = run(GENOMES, dtype)
     assert len(np.unique(outcomes.behaviors[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
     return outcomes
@@ -102,13 +102,13 @@ def test_the_lane_runner(centered, expected, dtype: str, lanes: int, slots: int,
     assert_same(run(centered, dtype, lanes, slots), expected)
 
 
-# Of the rows of parents three bases and two children want one.
+# Three roots and two children compete for the rows of parents.
 @pytest.mark.parametrize(("lanes", "slots", "threads", "parent_rows"), [(2, 3, 2, 1), (1, 1, 1, None)])
 def test_the_engines(centered, expected, dtype, lanes, slots, threads, parent_rows, engine) -> None:
     layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behavior": RAM}
     with LocalEvaluator("frostbite", Network("model", dtype=dtype), engine=engine, **layout) as evaluator:
         assert_same(evaluator.evaluate(episodes_of(centered)), expected)
-        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents still in their rows from before
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # the parents are still in their rows
         mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centered, strict=True))]
         assert_same(evaluator.evaluate(episodes_of(mixed)), expected)
 
@@ -149,7 +149,7 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
             Genome(center, network=network),
             *(Genome(center, network=network).child(seed, SIGMA) for seed in (1, 2)),
         ]
-        for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
+        for some in (genomes[:1], genomes[1:]):  # a genome that plays, and a parent
             with (
                 LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
                 pytest.raises(UserError, match=rf"network {network} .*\[0, 1\)"),
@@ -170,7 +170,7 @@ def test_vectors_are_packed_once() -> None:
 def test_rows_remember_names_not_vectors() -> None:
     rows, center = RowCache(3), Center(np.ones(5))
     genome, alive = Genome(center), weakref.ref(center)
-    for _ in range(2):  # when it gets its row, and when it is needed again
+    for _ in range(2):  # when the row is assigned, and when it is used again
         assert [fill.source for fill in rows.require([genome, genome.child(1, SIGMA)])] in ([None, 2], [])
     del center, genome
     gc.collect()

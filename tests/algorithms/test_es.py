@@ -1,4 +1,4 @@
-"""Evolution strategies: pairs, estimate and step by hand and against float64, a quadratic with a known optimum."""
+"""Evolution strategies: pairs, estimate and step by hand and in float64, and a quadratic with a known optimum."""
 
 import tracemalloc
 from dataclasses import replace
@@ -28,12 +28,12 @@ CENTER = Genome(12).child(5, 0.5)
 
 
 def weights_of(dimension: int) -> NativeWeights:
-    """Real noise, for a network of `dimension` weights, which begin with a standard deviation of 0.1."""
+    """Return the weights of a network of `dimension` weights, initialized with a standard deviation of 0.1."""
     return NativeWeights([f"input float32 1; dense {dimension} 0.1"])
 
 
 class NotedNoise:
-    """Weights whose noise is given, by seed: sums are float64's."""
+    """Weights with given noise for each seed, summed in float64."""
 
     def __init__(self, **noise):
         self.noise = {int(seed[1:]): np.array(vector, np.float64) for seed, vector in noise.items()}
@@ -48,7 +48,7 @@ class NotedNoise:
 
 
 def told(algorithm, state, weights, fitness_of, steps=0):
-    """The state after a generation whose genomes' fitness is fitness_of(theta)."""
+    """Return the state after a generation with fitness fitness_of(theta)."""
     genomes = algorithm.ask(state, weights)
     fitness = np.array([fitness_of(weights.theta(genome)) for genome in genomes])
     return algorithm.tell(state, EvaluatedPopulation(genomes, fitness, steps), weights)
@@ -78,7 +78,7 @@ def hand_generation(algorithm, state, fitness):
 
 
 def test_sgd_by_hand():
-    """Two generations, the second with equal returns: velocity and WeightDecay go on."""
+    """Two generations; equal returns in the second still apply velocity and WeightDecay."""
     algorithm = ES(4, 0.5, SGD(learning_rate=0.5, momentum=0.5), weight_decay=0.25)
     first = hand_generation(algorithm, ESState(3, HAND_CENTER), HAND_FITNESS)
     # The gradient is 0.25 * [2, 4] + [0.25, 0.75] = [0.75, 1.75], the step half of it.
@@ -112,7 +112,7 @@ def test_adam_by_hand():
 
 
 def test_the_estimate_is_float64s_to_1e_5():
-    """2,500 pairs, ties among their returns, with the noise that perturb adds."""
+    """2,500 pairs with ties among their returns and the noise of the op perturb."""
     weights = weights_of(D)
     seeds = draw_seeds(2500, 4, 0, Purpose.PAIRS)
     shaped = centered_ranks(np.random.default_rng(3).integers(0, 300, 5000) * 10.0)
@@ -133,7 +133,7 @@ def test_pairs_are_mirror_images(base, sigma, seed):
     plus, minus = (weights.theta(g).astype(np.float64) for g in antithetic_pairs(Genome(base), [seed], sigma))
     middle = weights.theta(Genome(base)).astype(np.float64)
     largest = np.maximum(np.abs(plus), np.abs(minus))
-    assert np.all(np.abs(plus + minus - 2 * middle) <= 2**-23 * largest)  # each is rounded once, by half a unit
+    assert np.all(np.abs(plus + minus - 2 * middle) <= 2**-23 * largest)  # each is rounded once, by at most half a unit
     assert np.mean(plus != minus) > 0.9
 
 
@@ -223,7 +223,7 @@ def test_a_step_beyond_float32_is_an_error():
 )
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_quadratic(algorithm, generations, distance, seed):
-    """Its optimum is 3.4 from the start; a step of Adam alone is 0.05 in each of 12 weights."""
+    """The optimum is 3.4 from the start; a single step of Adam is 0.05 in each of 12 weights."""
     weights, optimum = weights_of(12), np.linspace(-1.5, 1.5, 12)
 
     def far(theta):
@@ -284,7 +284,7 @@ def test_a_state_survives_a_checkpoint(optimizer, generations):
 
 
 def test_an_update_needs_a_few_vectors_only():
-    """Of D numbers in float32, of which the new state keeps three."""
+    """A vector has D float32 numbers; the new state keeps three of them."""
     d = 1_000_000
     noise = np.ones(d, np.float32)
     weights = SimpleNamespace(

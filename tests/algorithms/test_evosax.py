@@ -1,4 +1,4 @@
-"""Strategies of evosax as algorithms: beside evosax's own loop, on a known optimum, resumed, and what is refused."""
+"""evosax strategies as algorithms: comparison with evosax's own loop, a known optimum, resuming, invalid settings."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ pytest.importorskip("evosax")
 
 @pytest.mark.thorough
 def test_an_optimum_is_found():
-    """To within 0.05 of sphere's, 0, from about -50, in 100 generations of 20."""
+    """Sphere: from about -50 to within 0.05 of the optimum, 0, in 100 generations of 20."""
     *_, (_, _, _, last) = generations(find_algorithm("evosax:CR_FM_NES")(population=20), sphere, 100)
     assert sphere(WEIGHTS.theta(last.elite)) > -0.05 > sphere(START.root.vector)
 
@@ -87,11 +87,11 @@ def test_going_on_from_any_checkpoint_equals_not_stopping(tmp_path):
     ("table", "message"),
     [
         ({"name": "evosax:CMA_EZ"}, "evosax has no strategy CMA_EZ; did you mean CMA_ES"),
-        ({"name": "evosax:SV_CMA_ES"}, "a configuration cannot say what evosax's SV_CMA_ES needs"),
-        ({"name": "evosax:CR_FM_NES", "population": 7}, "evosax's CR_FM_NES refuses it: Population size must be even"),
+        ({"name": "evosax:SV_CMA_ES"}, "evosax's SV_CMA_ES needs arguments beyond a configuration"),
+        ({"name": "evosax:CR_FM_NES", "population": 7}, "rejected by evosax's CR_FM_NES: Population size must be even"),
         ({"name": "evosax:CMA_ES", "params": {"std_int": 1.0}}, "CMA_ES has no such parameter; did you mean std_init"),
         ({"name": "evosax:CMA_ES", "learning_rate": 0.1}, "CMA_ES has no optimizer"),
-        ({"name": "evosax:DifferentialEvolution", "sigma": 0.1}, "DifferentialEvolution has none"),
+        ({"name": "evosax:DifferentialEvolution", "sigma": 0.1}, "DifferentialEvolution has no such parameter"),
     ],
 )
 def test_mistakes(table, message):

@@ -1,4 +1,4 @@
-"""Centered ranks against numbers worked by hand, SciPy's ranks, and what the 2018 code makes of different returns."""
+"""Centered ranks, compared with hand-computed numbers, SciPy's ranks, and the 2018 code for returns without ties."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ RETURNS = st.lists(st.sampled_from([0.0, -0.0, 10.0, 20.0, -5.5, 1e300, 3.25, 1e
 
 
 def test_without_ties():
-    """Ranks 2, 0, 4, 1, 3 of 5: each / 4 - 0.5, as Salimans et al. spread them."""
+    """Ranks 2, 0, 4, 1, 3 of 5: each / 4 - 0.5, as in Salimans et al."""
     assert centered_ranks(np.array([3.0, -8.0, 1e9, 0.5, 4.0])).tolist() == [0.0, -0.5, 0.5, -0.25, 0.25]
     assert centered_ranks(np.array([[7, 5], [6, 9]])).tolist() == [[1 / 6, -0.5], [-1 / 6, 0.5]]
 

@@ -18,7 +18,7 @@ SCALE = float(np.float32(0.002))
 
 
 def told(ga, state, fitness, validation):
-    """One generation with the given fitness, [N], and validation means, [C]."""
+    """Run one generation with the given fitness, [N], and validation means, [C]."""
     genomes = ga.ask(state)
     state = ga.tell(state, EvaluatedPopulation(genomes, np.array(fitness), 90))
     candidates = ga.candidates(state)
@@ -67,7 +67,7 @@ def test_last_candidate_gives_way_to_the_previous_elite():
     assert first.elite == genomes[4]
     second, children, candidates = told(ga, first, [5, 4, 3, 2, 1, 0], [7, 6, 5])
     assert candidates == [genomes[4], children[0], children[1]]
-    # The elite's fitness is not among the population's, yet it stays a parent, in the place of the last one.
+    # The elite is not in the population, but replaces the last parent.
     assert second.elite == genomes[4]
     assert second.parents == (genomes[4], children[0])
     assert (second.generation, second.steps) == (2, 200)
@@ -96,7 +96,7 @@ def test_elites_play_again_and_may_lose_their_place():
     first, genomes, _ = told(ga, ga.init(0), [0, 1, 2, 3, 4, 5], [9, 8, 7])
     second, again, candidates = told(ga, first, [5, 0, 1, 2, 3, 4], [9, 8, 7])
     assert again[:2] == [genomes[5], genomes[4]] and all(genome.depth == 1 for genome in again[2:])
-    assert candidates == [genomes[5], again[5], again[4]]  # the elite is among them once
+    assert candidates == [genomes[5], again[5], again[4]]  # the elite occurs only once
     assert second.parents == (genomes[5], again[5], again[4])
     third, population, _ = told(ga, second, [0, 1, 2, 3, 4, 5], [0, 8, 7])
     assert population[:2] == [genomes[5], again[5]] and genomes[5] not in third.parents
@@ -107,7 +107,7 @@ def test_elites_play_again_and_may_lose_their_place():
 
 
 def test_tournaments_favor_the_best_parents():
-    """The k-th best of T is the best of n draws with the probability ((T - k)**n - (T - k - 1)**n) / T**n."""
+    """The k-th best of T wins a tournament of n draws with probability ((T - k)**n - (T - k - 1)**n) / T**n."""
     population, t, n = 4000, 5, 3
     ga = GA(population=population, parents=t, tournament=n)
     state, _, _ = told(ga, ga.init(3), np.arange(float(population)), [0.0] * 10)

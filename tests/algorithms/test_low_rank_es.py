@@ -1,4 +1,4 @@
-"""Evolution strategies of low rank: the paper's update in NumPy, and noise that becomes that of all weights."""
+"""Evolution strategies of low rank: the paper's update in NumPy, and the limit of full-rank Gaussian noise."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ from neuroevo.native.noise import noise_sum
 from neuroevo.native.weights import NativeWeights
 from tests.support.runs import config
 
-M, N = 5, 3  # the network's one matrix, which its biases follow
+M, N = 5, 3  # shape of the network's only matrix, followed by its biases
 NETWORK = f"input float32 {M}; dense {N} 1.0; bias"
 D = M * N + N
 
 
 def noise_of(seed, rank):
-    """float64 [D]: A B^T / sqrt(r) and the biases' own, of the numbers that a seed stands for."""
+    """Return a seed's noise, float64 [D]: A B^T / sqrt(r) for the matrix, and Gaussian noise for the biases."""
     numbers = noise_sum([seed], [1.0], rank * (M + N) + N).astype(np.float64)
     a, b = numbers[: rank * M].reshape(rank, M).T, numbers[rank * M : rank * (M + N)].reshape(rank, N).T
     return np.concatenate([(a @ b.T).ravel() / np.sqrt(rank), numbers[rank * (M + N) :]])
@@ -46,7 +46,7 @@ def test_a_generation_is_the_papers_update(rank):
 
 
 def test_noise_approaches_that_of_all_weights_as_the_rank_grows():
-    """Always of mean 0, variance 1 and uncorrelated; the fourth moment of a matrix's noise is 3 + 6 / r."""
+    """The noise is uncorrelated with mean 0 and variance 1; its fourth moment in a matrix is 3 + 6 / r."""
     excess = {}
     for rank in (1, 16):
         noise = np.array([noise_of(seed, rank) for seed in range(40_000)])
@@ -71,7 +71,7 @@ def test_the_member_that_weights_make_has_that_noise():
 
 
 def test_estimate_of_a_linear_fitness_points_uphill():
-    """The mean of E E^T is the identity: over many pairs the estimate is nearly along the slope."""
+    """The mean of E E^T is the identity, so that over many pairs the estimate is nearly parallel to the gradient."""
     slope = np.random.default_rng(4).standard_normal(D)
     algorithm = LowRankES(population=4000, sigma=0.1, weight_decay=0.0, optimizer={"type": "sgd", "learning_rate": 1.0})
     weights = NativeWeights([NETWORK])

@@ -47,7 +47,7 @@ def test_another_rank_is_another_run(run, tmp_path):
 
 
 def test_it_starts_from_another_run_and_others_from_it(run, tmp_path):
-    """From a GA's elite, whose chain has mutations of all weights; a GA from its center."""
+    """low_rank_es starts from a GA's elite with a chain of Gaussian mutations, and a GA starts from its center."""
     ga = {"name": "ga", "population": 8, "parents": 2, "sigma": 0.1, "validation_candidates": 2}
     train(folder_of(tmp_path / "ga", algorithm=ga))
     for name, algorithm, start in (("low", CHANGES["algorithm"], tmp_path / "ga"), ("high", ga, run)):
@@ -66,7 +66,7 @@ def test_the_elite_is_evaluated_and_exported(run, tmp_path):
 
 
 def test_members_are_replayed_bit_for_bit(run):
-    """As rendering does, whose networks play outside of the pipeline."""
+    """Rendering also replays members outside of the pipeline."""
     reader = RunReader(run)
     _, elite = reader.elite()
     members = [elite.genome.child(seed, scale, LowRank(1)) for seed in (1, 2) for scale in (0.25, -0.25)]

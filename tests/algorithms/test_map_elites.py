@@ -56,11 +56,11 @@ def test_every_cell_is_as_likely_to_be_a_parent():
 
 def test_the_most_novel_of_a_tournament_is_the_parent():
     algorithm = MAPElites(population=3000, cells=[3, 1], low=[0.0, 0.0], high=[3.0, 1.0], tournament=2, k=1)
-    rows = np.column_stack([np.tile([0.1, 1.2, 2.9], 1000), np.zeros(3000)])  # distances to the nearest: 1.1, 1.1, 1.7
+    rows = np.column_stack([np.tile([0.1, 1.2, 2.9], 1000), np.zeros(3000)])  # nearest distances: 1.1, 1.1, 1.7
     state, _, _ = generation(algorithm, algorithm.init(1), rows, np.arange(3000.0))
     parents = [child.parent for child in algorithm.ask(state)]
     counts = [parents.count(genome) for genome in state.cells.genomes]
-    # The better of two draws with replacement, of which equals are in the order of cells.
+    # The better of two draws with replacement; ties are resolved in the order of cells.
     for count, share in zip(counts, (3 / 9, 1 / 9, 5 / 9), strict=True):
         assert abs(count - 3000 * share) < 5 * np.sqrt(3000 * share * (1 - share))
 

@@ -1,4 +1,4 @@
-"""ME-ES: its steps against ES's, which cells are selected, and how the grid fills."""
+"""ME-ES: steps compared with those of ES, selection of cells, and filling of the grid."""
 
 from collections import Counter
 from dataclasses import replace
@@ -36,7 +36,7 @@ def test_the_papers_settings():
 
 
 def test_steps_by_fitness_are_those_of_evolution_strategies():
-    """The first cell is the only one, so that its center takes the steps of ES, whose optimizer starts anew once."""
+    """With a single cell, the center takes the same steps as ES with an optimizer that is reset once."""
     algorithm, es = MEES(**GRID, **ES_SETTINGS, mode="exploit", moves=3), ES(**ES_SETTINGS)
     state, reference = algorithm.init(4), es.init(4)
     for number in range(4):
@@ -79,7 +79,7 @@ def test_steps_by_novelty_lead_away_from_the_behaviors_of_centers():
 
 
 def filled(algorithm, fitness, behaviors):
-    """A state with a genome in each cell, before the last step from the first one."""
+    """Return a state with a genome in each cell, before the last step from the first genome."""
     genomes = tuple(Genome(number) for number in range(len(fitness)))
     places = np.array(behaviors, float)
     cells = Archive(places, genomes, np.array(fitness, float))
@@ -87,7 +87,7 @@ def filled(algorithm, fitness, behaviors):
 
 
 def selected(algorithm, state, count=2000):
-    """How often each center is selected, over seeds, after a center that no cell takes."""
+    """Count the selections of each center over seeds, after a center that enters no cell."""
     found = Counter()
     for seed in range(count):
         center = Genome(10**6)
@@ -111,7 +111,7 @@ def test_a_cell_to_explore_from_is_one_of_the_most_novel_in_proportion():
     algorithm = MEES(cells=[40, 1], low=[0.0, 0.0], high=[40.0, 1.0], mode="explore", k=1)
     places = [(x, 0.5) for x in (0.5, 7.0, 9.0, 13.0, 21.0, 35.0)]
     state = filled(algorithm, np.arange(6.0), places)
-    # Distances to the nearest other; that to a new center at 0.5, which no cell takes, is 0 for the first one.
+    # Distances to the nearest other behavior; the first cell's is 0, to the new center at 0.5, which enters no cell.
     novel = {1: 2.0, 2: 2.0, 3: 4.0, 4: 8.0, 5: 14.0}
     found = selected(algorithm, state)
     assert set(found) == set(novel)

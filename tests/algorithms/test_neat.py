@@ -1,5 +1,5 @@
-"""NEAT: genes of random runs are valid and have unique innovation numbers, mutations and crossover do what the paper
-says, species share the offspring, and a real run solves XOR."""
+"""NEAT: genes of random runs are valid and have unique innovation numbers, mutations and crossover follow the paper,
+species share the offspring, and a real run solves XOR."""
 
 from dataclasses import replace
 
@@ -71,13 +71,13 @@ def test_genes_are_valid_and_innovation_numbers_unique(seed, text, population):
             assert (np.diff(each.innovations) > 0).all() and (np.diff(each.nodes) > 0).all()
             assert len(each.biases) == shape.outputs + len(each.nodes)
             edges = set(map(tuple, each.edges.tolist()))
-            for node in each.nodes.tolist():  # is where the run has put it: within the edge that it splits
+            for node in each.nodes.tolist():  # each node splits the edge recorded by the run
                 start, end = state.splits[node - first].tolist()
                 assert {(start, end), (start, node), (node, end)} <= edges
         genomes = neat.ask(state, NativeWeights([text]))
         for network in {genome.network for genome in genomes}:
             rows = [genome.root.vector for genome in genomes if genome.network == network]
-            with_core = Population([text, network], len(rows))  # which checks that inputs and outputs are the same
+            with_core = Population([text, network], len(rows))  # checks that inputs and outputs are equal
             assert with_core.dimensions[1] == len(rows[0])
 
 
@@ -204,7 +204,7 @@ def test_another_run_starts_from_grown_networks():
     assert asked[0] == grown and len(asked) == 10 and len(set(asked)) > 5
     state, _ = after(neat, state, weights, np.arange(10.0))
     assert state.splits[:hidden].tolist() == [[-1, -1]] * hidden
-    with pytest.raises(UserError, match="is not of NEAT"):
+    with pytest.raises(UserError, match="is not a NEAT genome"):
         neat.ask(neat.init(9, [Genome(3)]), weights)
 
 

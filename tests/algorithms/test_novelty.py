@@ -1,4 +1,4 @@
-"""Novelty against brute force, with every way to compute distances."""
+"""Novelty compared with brute force, for every method of computing distances."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from neuroevo.core.archive import Archive, nearest
 
 
 def brute_force(behaviors, archive, k, peers):
-    """Mean distance to the k nearest, one behavior at a time, itself left out by its index."""
+    """Compute the mean distance to the k nearest neighbors in a loop, excluding each behavior itself by its index."""
     means = []
     for i, behavior in enumerate(behaviors):
         if np.isnan(behavior).any():
@@ -28,7 +28,7 @@ def brute_force(behaviors, archive, k, peers):
 
 @st.composite
 def cases(draw):
-    """Behaviors, some of them unknown, and an archive, of whole numbers or not, with many that are equal."""
+    """Draw behaviors, some of them unknown, and an archive, of integers or floats, with many duplicates."""
     size = draw(st.sampled_from([1, 2, 16, 17, 40]))
     elements = draw(st.sampled_from([st.integers(0, 3).map(float), st.floats(-50, 50, width=32)]))
     behaviors = draw(hnp.arrays(np.float64, (draw(st.integers(1, 12)), size), elements=elements))
@@ -81,7 +81,7 @@ def test_whole_numbers_too_large_for_exact_products_are_taken_one_by_one():
 def test_by_hand():
     behaviors = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0]])
     archive = Archive(np.array([[6.0, 8.0]]))
-    # To its twin 0, to the second 5, to the archive 10; the second: 5 to each of the others.
+    # First behavior: 0 to its duplicate, 5 to the second, 10 to the archive. Second behavior: 5 to each of the others.
     nan = np.nan
     for found, expected in (
         (novelty(behaviors, archive, 3, peers=True), [5.0, 5.0, 5.0, nan, nan]),

@@ -1,4 +1,4 @@
-"""GA-NS, NS-ES and NSR-ES: who is chosen, how archives grow, what moves a center, and a trap that only they escape."""
+"""GA-NS, NS-ES and NSR-ES: selection, archives, steps of centers, and a deceptive problem that only they solve."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ SEEKERS = {
 
 
 def generation(algorithm, state, fitness, behaviors, validation=None, rows=None, steps=100):
-    """The told and the next state after a generation with these results; validation's are zeros unless given."""
+    """Return the states after tell() and tell_validation() for these results; validation results default to zeros."""
     genomes = algorithm.ask(state, WEIGHTS)
     told = algorithm.tell(
         state, EvaluatedPopulation(genomes, np.array(fitness, float), steps, np.array(behaviors, float)), WEIGHTS
@@ -82,7 +82,7 @@ def test_the_most_novel_competes_again_with_the_behavior_it_had():
     # Nearest to 50, 90, 51 and the old one's 50: 0, 39, 1 and 0. The last is not of this generation.
     assert (told.mean_novelty, told.max_novelty) == (pytest.approx(40 / 3), 39.0)
     _, fourth = generation(ga, third, [0, 0, 0], [[90], [90], [90]])
-    assert fourth.parents == (children[1],)  # of equals the older one
+    assert fourth.parents == (children[1],)  # the older genome wins ties
 
 
 def test_the_archive_makes_what_was_there_old():
@@ -143,7 +143,7 @@ def test_ga_ns_starts_from_genomes():
 
 
 def begun(algorithm, behaviors, validation=(1, 2, 3), seed=0):
-    """The state after generation 0 with these behaviors of the centers."""
+    """Return the state after generation 0 with these behaviors of the centers."""
     zeros = np.zeros((len(behaviors), np.shape(behaviors)[1]))
     return generation(algorithm, algorithm.init(seed), np.zeros(len(behaviors)), zeros, validation, behaviors)[1]
 
@@ -218,7 +218,7 @@ def test_centers_play_as_often_as_they_are_novel():
     assert {state.chosen for state in failed} == {0, 2}
     assert all(len(state.archive) == 2 for state in failed)
     told, _ = generation(es, failed[0], np.arange(5000), np.ones((5000, 1)))
-    assert es.candidates(told) == [c for i, c in enumerate(told.centers) if i in (1, failed[0].chosen)]  # it may again
+    assert es.candidates(told) == [c for i, c in enumerate(told.centers) if i in (1, failed[0].chosen)]
 
 
 def test_each_generation_draws_its_center():
@@ -290,19 +290,19 @@ def test_behaviors_must_be_recorded(name):
 
 
 def play(genomes, height):
-    """A walk along a line: theta's first weight is where it ends, `height` of it its fitness."""
+    """Walk along a line: theta's first weight is the end position, and its `height` is the fitness."""
     ends = np.array([theta(genome)[0] for genome in genomes])
     return EvaluatedPopulation(genomes, height(ends), len(genomes), ends[:, None])
 
 
 def trap(ends):
-    """On both sides: uphill to a summit of 1 at 1, downhill for 40 steps of a mutation's size, and 10 from 5 on."""
+    """Return 1 at local optima at 1 and -1, values that decrease beyond them, and 10 from 5 on, in both directions."""
     away = np.abs(ends)
     return np.where(away >= 5, 10.0, np.where(away <= 1, away, 2 - away))
 
 
 def search(algorithm, generations, seed, state=None):
-    """The state after this number of generations in the trap."""
+    """Return the state after this number of generations on the deceptive problem."""
     state = algorithm.init(seed) if state is None else state
     for _ in range(generations):
         state = algorithm.tell(state, play(algorithm.ask(state, WEIGHTS), trap), WEIGHTS)

@@ -1,4 +1,4 @@
-"""Adam and SGD against numbers worked by hand, float64 NumPy and Keras, which has the same forms of both."""
+"""Adam and SGD, compared with hand-computed numbers, float64 NumPy and Keras, which has the same variants of both."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ from neuroevo.core.state_codec import decode, encode
 
 
 def run(optimizer, gradients):
-    """The changes that the gradients [T, D] make one after the other, float32 [T, D]."""
+    """Return the successive steps for the gradients [T, D], float32 [T, D]."""
     state, changes = optimizer.init(gradients.shape[1]), []
     for gradient in gradients:
         change, state = optimizer.step(state, gradient)
@@ -63,7 +63,7 @@ def test_adam_is_float64s_to_rounding(learning_rate, beta1, beta2, seed):
     gradients = np.random.default_rng(seed).standard_normal((40, 9)).astype(np.float32)
     changes = run(optimizer, gradients)
     assert changes.dtype == np.float32
-    # 1 - beta2 is rounded to float32, and the root of a small v feels it.
+    # 1 - beta2 is rounded to float32, which affects the root of a small v.
     np.testing.assert_allclose(changes, list(adam64(optimizer, gradients)), rtol=1e-4, atol=1e-5 * learning_rate)
 
 
@@ -84,7 +84,7 @@ def test_keras_goes_the_same_way(own, keras):
 
 @pytest.mark.parametrize("optimizer", [Adam(learning_rate=0.05), SGD(learning_rate=0.05, momentum=0.9)])
 def test_steps_go_downhill(optimizer):
-    """To the minimum of a parabola, from a theta that the step never writes to."""
+    """Steps reach the minimum of a parabola without modifying theta in place."""
     target = np.array([1.0, -2.0, 0.5], np.float32)
     theta, state = np.zeros(3, np.float32), optimizer.init(3)
     for _ in range(600):

@@ -1,4 +1,4 @@
-"""An algorithm of the user's own: the example, experiments/examples/cma_es.py, and how a configuration finds one."""
+"""User-defined algorithms: the example experiments/examples/cma_es.py, and lookup by name in a configuration."""
 
 import dataclasses
 import subprocess
@@ -36,7 +36,7 @@ EXPECTED = f"expected one of {', '.join(ALGORITHMS)}, evosax:NAME, or module:cla
 
 
 def fitness_of(genomes):
-    """float64 [N]: minus the squared distance from the optimum."""
+    """Return the negated squared distances from the optimum, float64 [N]."""
     return np.array([-np.sum((theta(genome) - TARGET) ** 2) for genome in genomes])
 
 
@@ -160,7 +160,7 @@ def test_the_commands_take_it(monkeypatch, tmp_path):
     result = invoke("config", "check", file)
     assert result.stdout == f"{file} is fine: {NAME} on frostbite with model, population 8, ends after 5 generations\n"
     shown = invoke("config", "show", "--set", f"algorithm.name={NAME}").stdout
-    assert "# Standard deviation of each weight in generation 0, around freshly made weights.\nsigma = 0.5\n" in shown
+    assert "# Standard deviation of each weight in generation 0, around random initial weights.\nsigma = 0.5\n" in shown
     assert make_config(tomllib.loads(shown)).algorithm == CMAES()
 
     result = invoke("train", file, "--out", out, "--set", "training.generations=2")
@@ -181,7 +181,7 @@ def test_the_commands_take_it(monkeypatch, tmp_path):
 
 
 def test_a_module_in_the_current_folder_is_found(tmp_path):
-    """As by the installed command, whose own folder comes first on the path."""
+    """The installed command's own folder comes first on the path."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "command.py").write_text("from neuroevo.cli import main\nmain()\n")
     (tmp_path / "mine").mkdir()
@@ -196,7 +196,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path):
 
 
 def test_one_that_documents_nothing_and_uses_numpys_numbers(tmp_path, monkeypatch):
-    """The least that a newcomer writes, through the real evaluator: trained, stored and resumed."""
+    """Train, store and resume a minimal user-defined algorithm with the real evaluator."""
     (tmp_path / "own_least.py").write_text(LEAST)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
@@ -218,7 +218,7 @@ def test_one_that_documents_nothing_and_uses_numpys_numbers(tmp_path, monkeypatc
 
 
 def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_path, monkeypatch):
-    """It is refused in the first generation that has it; with another name the run goes on."""
+    """The generation that first has the metric fails; with another name the run continues."""
     monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch=None: ToyEvaluator())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
@@ -297,7 +297,7 @@ MODULES = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current folder, with MODULES; nothing of it stays on the path or imported."""
+    """Current folder with MODULES; the path and imported modules are restored afterwards."""
     for name, text in MODULES.items():
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -314,7 +314,7 @@ def folder(tmp_path, monkeypatch):
         ("experiments.nothing:X", "there is no module experiments.nothing, expected one in {folder} or installed"),
         ("own_none.part:X", "there is no module own_none.part, expected one in {folder} or installed"),
         ("own_none:Missing", "own_none ({folder}/own_none.py) has no class Missing: "
-         "expected an algorithm's, and it has none"),
+         "expected an algorithm, but it defines no algorithms"),
         ("own_wrong:Missing", "own_wrong ({folder}/own_wrong.py) has no class Missing: expected one of GA, Plain"),
         ("own_wrong:make", "own_wrong ({folder}/own_wrong.py) has no class make: expected one of GA, Plain"),
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),

@@ -118,15 +118,15 @@ def test_what_a_run_keeps(whole):
 def test_settings_that_do_not_fit_are_refused():
     with pytest.raises(ConfigError, match="expected at most the population"):
         config(**{**EVOLVED, "algorithm": {**EVOLVED["algorithm"], "offspring": 17}})
-    with pytest.raises(ConfigError, match="expected a list of some of relu, tanh"):
+    with pytest.raises(ConfigError, match="expected a list of one or more of relu, tanh"):
         config(**{**EVOLVED, "algorithm": {**EVOLVED["algorithm"], "activations": ["sigmoid"]}})
     screen = {"env": {"name": "freeway"}, "network": {"name": "model", "dtype": "int8"}}
-    with pytest.raises(ConfigError, match="layers that integer networks lack, expected float32"):
+    with pytest.raises(ConfigError, match="layers that int8 does not support, expected float32"):
         config(**{**EVOLVED, **screen})
 
 
 def test_it_starts_from_genomes_of_the_configured_network():
-    """Whose cost counts as that of every other network."""
+    """Their cost is computed like the cost of every other network."""
     algorithm = RegularizedEvolution(population=6, offspring=6, tournament=6, validation_candidates=2, pareto=True)
     start = [Genome(seed).child(1, 0.5) for seed in range(6)]
     (offspring, state) = told(algorithm, algorithm.init(1, start), lambda genomes: np.arange(6.0))

@@ -1,5 +1,5 @@
-"""pyribs's archives and emitters as an algorithm: the library's own loop, every kind of archive and emitter, and what
-is refused."""
+"""pyribs's archives and emitters as an algorithm: comparison with pyribs's own loop, every kind of archive and emitter,
+and rejected settings."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_every_kind_of_archive_and_emitter(options):
 
 
 def test_the_elites_of_cma_mae_are_the_best_of_each_cell():
-    """The archive that learns forgets: a threshold rises with every genome that passes it."""
+    """The archive with a learning rate discards elites, since every accepted genome raises a threshold."""
     options = {"archive_options": {"learning_rate": 0.01, "threshold_min": -1000.0}}
     algorithm, seen = Ribs(population=20, emitters=2, sigma=0.5, **options, **PLANE), {}
     for genomes, metrics, _ in generations(algorithm, 10):
@@ -132,7 +132,7 @@ def test_settings_that_are_refused(options, message):
 
 def test_what_pyribs_refuses():
     algorithm = Ribs(emitter_options={"ranker": "best"}, **PLANE)
-    with pytest.raises(ConfigError, match="EvolutionStrategyEmitter refuses it"):
+    with pytest.raises(ConfigError, match="rejected by pyribs's EvolutionStrategyEmitter"):
         algorithm.ask(algorithm.init(1), WEIGHTS)
     large = NativeWeights(["input float32 150; dense 150 0.1"])
     with pytest.raises(UserError, match="22,500 weights, expected at most 20,000"):

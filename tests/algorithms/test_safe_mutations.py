@@ -1,5 +1,5 @@
-"""Safe mutations (SM-R): the change of outputs against NumPy and TensorFlow in double precision, the scales that are
-found, and runs that have them."""
+"""Safe mutations (SM-R): the change of outputs compared with NumPy and TensorFlow in double precision, the scales that
+are found, and runs with safe mutations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Strategies beside evosax, cmaes or float64, given the same noise, and on known optima."""
+"""Strategies compared with evosax, cmaes or float64 implementations for equal noise, and on known optima."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ evosax = pytest.importorskip("evosax.algorithms")
 
 
 class Beside:
-    """A strategy of evosax that is told our populations, in the order in which it has its own."""
+    """evosax strategy that receives neuroevo's populations, in evosax's order."""
 
     def __init__(self, kind, population, **options):
         import jax
@@ -82,7 +82,7 @@ class Beside:
 
 
 def pairs_apart(genomes, fitness):
-    """The plus halves of pairs before the minus halves, as evosax has them."""
+    """Reorder pairs as in evosax: all plus halves before all minus halves."""
     thetas = np.array([WEIGHTS.theta(genome) for genome in genomes])
     return np.concatenate([thetas[::2], thetas[1::2]]), np.concatenate([fitness[::2], fitness[1::2]])
 
@@ -114,7 +114,7 @@ def test_snes_goes_as_evosax_does(fitness_of):
 
 
 def test_ars_goes_as_evosax_does():
-    """Which has half of the directions at the top, and a learning rate of an optimizer's."""
+    """evosax uses the top half of the directions, and an optimizer's learning rate."""
     import optax
 
     algorithm = ARS(population=40, top_directions=10, sigma=0.2, learning_rate=0.1)
@@ -152,7 +152,7 @@ def test_canonical_es_is_float64s():
 @pytest.mark.parametrize("fitness_of", [sphere, rosenbrock])
 @pytest.mark.parametrize("kind", [CMAES, SepCMAES])
 def test_cma_es_goes_as_cmaes_does(kind, fitness_of):
-    """The library is told our populations; what it keeps to itself is compared as it pickles it."""
+    """cmaes receives neuroevo's populations; its private state is compared through its pickle."""
     cmaes = pytest.importorskip("cmaes")
     theirs = (cmaes.CMA if kind is CMAES else cmaes.SepCMA)(
         START.root.vector.astype(np.float64), 0.3, population_size=20
@@ -170,7 +170,7 @@ def test_cma_es_goes_as_cmaes_does(kind, fitness_of):
 
 
 def test_cma_es_learns_what_is_correlated():
-    """An ellipsoid along the diagonals: its axes become those of the distribution."""
+    """The axes of the distribution adapt to those of an ellipsoid along the diagonals."""
     rng = np.random.default_rng(0)
     basis, _ = np.linalg.qr(rng.standard_normal((D, D)))
     scales = 10.0 ** np.linspace(0, 2, D)
@@ -215,13 +215,13 @@ STRATEGIES = {
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_the_valley_of_rosenbrock_is_followed(name):
-    """test_algorithms.py has a toy like sphere."""
+    """test_algorithms.py covers a problem like sphere."""
     assert best_of(STRATEGIES[name], rosenbrock, 200) > 0.02 * rosenbrock(START.root.vector)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_nothing_is_learned_from_equal_returns(name):
-    """The center stays, or, where the noise of equal ones is averaged, moves by no more than that average."""
+    """The center stays or, if the noise of equal genomes is averaged, moves by at most that average."""
     ((_, genomes, _, after),) = generations(STRATEGIES[name], lambda theta: 2.0, 1)
     moved = after.center.root.vector - START.root.vector
     mean = np.mean([WEIGHTS.theta(genome) for genome in genomes], axis=0) - START.root.vector

@@ -1,4 +1,4 @@
-"""Maps of behaviors against members read one by one, and what `plot --map` refuses."""
+"""Maps of behaviors against a loop over members, and errors of `plot --map`."""
 
 import math
 
@@ -115,7 +115,7 @@ def test_the_command(folder, tmp_path):
     told = CliRunner().invoke(
         app, ["plot", str(folder / "ga"), "--map", "--y", "sigma", "--out", str(tmp_path / "b.png")]
     )
-    assert told.exit_code == 2 and "--y sigma: expected none with --map" in told.stderr
+    assert told.exit_code == 2 and "--y sigma: not supported with --map" in told.stderr
 
 
 def test_what_has_no_map(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""`neuroevo evaluate`: its returns against the runner without TensorFlow, its numbers, its output and its errors."""
+"""`neuroevo evaluate`: returns against the runner without TensorFlow, statistics, output and errors."""
 
 import json
 import re
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A run of three generations; a toy gave its fitness, so the elites are some mutated genomes."""
+    """A run of three generations with fitness from a toy evaluator, so the elites are arbitrary mutated genomes."""
     path = tmp_path_factory.mktemp("runs") / "run"
     new_run(path, training={"generations": 3}, algorithm={"sigma": 0.002})
     return path
@@ -47,7 +47,7 @@ def row_of(*arguments):
 
 
 def outcomes_of(genome, seeds, max_episode_steps):
-    """Of frostbite and model, played without TensorFlow."""
+    """Play episodes of frostbite with the network `model` without TensorFlow; return their outcomes."""
     episodes = [Episode(genome, seed, max_episode_steps) for seed in seeds]
     return run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=2)
 
@@ -136,7 +136,7 @@ def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
     )  # fmt: skip
     line = process.stdout.readline()
     assert line.startswith("elite of generation 2"), process.stderr.read()
-    time.sleep(0.5)  # while modules are imported Python may lose an interrupt
+    time.sleep(0.5)  # Python may lose an interrupt during imports
     process.send_signal(getattr(signal, sent))
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (code, "", f"neuroevo: {word}\n")
@@ -175,7 +175,7 @@ def test_a_run_without_a_finished_generation(tmp_path):
 
 @pytest.mark.parametrize(("before", "after"), [("frostbite", "frostbyte"), ("model", "modle")])
 def test_a_run_of_what_is_not_there(tmp_path, before, after):
-    """As when another version, which has other games and networks, made it."""
+    """A version with other games and networks may have created the run."""
     new_run(tmp_path / "run", training={"generations": 1})
     text = (tmp_path / "run" / "config.toml").read_text()
     forge(tmp_path / "run", "run", "id = 1", config=text.replace(f'"{before}"', f'"{after}"'))

@@ -1,4 +1,4 @@
-"""`neuroevo push` and `pull`, by the library of the Hugging Face Hub, with a Hub of this machine."""
+"""`neuroevo push` and `pull`, with the library of the Hugging Face Hub and a local Hub."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ def hub():
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A run of Atari."""
+    """A run on Atari."""
     return neuroevo.train(
         "smoke", {"training.generations": 1, "training.test_episodes": 2}, out=tmp_path_factory.mktemp("hub") / "run"
     )
@@ -71,7 +71,7 @@ def command(hub, folder, *arguments, **variables):
 
 
 def refused(*arguments, **variables):
-    """The message of a command that is refused."""
+    """Return the error message of a command that must fail."""
     done = command(*arguments, **variables)
     assert (done.returncode, done.stdout) == (2, ""), done
     assert "Traceback" not in done.stderr
@@ -100,7 +100,7 @@ def test_a_run_is_pushed_pulled_and_continued(hub, trained, tmp_path):
     ]
     assert both[0].elite() == both[1].elite() and len(both[1].rows()) == 2
 
-    # What is there is replaced, and the rest of the repository stays.
+    # A push replaces the files of a run and keeps the other files of the repository.
     hub.repositories["me/smoke"] |= {"elite.html": b"of another run", "LICENSE": b"mine"}
     assert command(hub, tmp_path, "push", pulled.path, "me/smoke").returncode == 0
     assert {*hub.repositories["me/smoke"]} == {*files, "LICENSE"} - {"elite.html"}
@@ -205,7 +205,7 @@ def test_what_cannot_be_pulled(hub, tmp_path):
     (tmp_path / "taken").mkdir()
     assert "taken exists" in refused(hub, tmp_path, "pull", "me/empty", "--out", "taken")
     assert "cannot pull me/empty: " in refused(hub, tmp_path, "pull", "me/empty", HF_ENDPOINT="http://127.0.0.1:9")
-    assert not any((tmp_path / "runs").iterdir())  # nothing half pulled
+    assert not any((tmp_path / "runs").iterdir())  # no incomplete downloads
 
 
 def test_a_pull_takes_the_files_of_a_run_alone(hub, trained, tmp_path):

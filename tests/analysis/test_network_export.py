@@ -1,5 +1,5 @@
-"""`neuroevo export`: outputs against NumPy's reference and the population's op, and episodes against `evaluate`, with
-the files read where there is no neuroevo."""
+"""`neuroevo export`: outputs against the NumPy reference and the population's op, and episodes against `evaluate`, with
+the files read in a process without neuroevo."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def export_run(*arguments):
 
 
 def real_observations(count):
-    """uint8 [count, 84, 84, 4] of Frostbite at random play."""
+    """Return observations of Frostbite during random play, uint8 [count, 84, 84, 4]."""
     pool, rng = EnvPool(registry.resolve("frostbite"), 4), np.random.default_rng(0)
     slots, seen = range(4), []
     pool.reset(slots, range(4), [0] * 4)
@@ -49,7 +49,7 @@ def real_observations(count):
 
 
 def op_outputs(text, genome, observations):
-    """float32 [K, A] of the population's op; the genome's chain is made by the ops, too."""
+    """Return the outputs of the population's op, float32 [K, A], and the weights, both computed by the ops."""
     population = OpPopulation([text], 1)
     population.init([0], [0], [genome.root])
     for seed, scale, _ in genome.mutations:
@@ -57,20 +57,20 @@ def op_outputs(text, genome, observations):
     return population.forward([0] * len(observations), observations), population.read([0])[0]
 
 
-@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "virtual_bn"])  # that is in test_virtual_bn.py
+@pytest.mark.parametrize("name", [name for name in NETWORKS if name != "virtual_bn"])  # in test_virtual_bn.py
 def test_outputs_equal_the_op_on_real_observations(name):
     text, observations = to_text(NETWORKS[name](SCREEN, 18)), real_observations(40)
     expected, theta = op_outputs(text, GENOME, observations)
-    assert np.ptp(expected, axis=0).min() > 1e-3  # the outputs depend on what is seen
+    assert np.ptp(expected, axis=0).min() > 1e-3  # the outputs depend on the observations
     model = keras_model.to_keras(Exported(name, text, theta, GENOME, "frostbite"))
     assert {type(layer).__module__.split(".")[0] for layer in model.layers} == {"keras"}
     outputs = model(observations).numpy()
-    # Of outputs of about 0.03, and of the linear network's, sums of 28,224 products, of up to 1. The aim is 1e-5.
+    # Outputs are about 0.03; the linear network's, sums of 28,224 products, are up to 1. The goal is 1e-5.
     assert np.abs(outputs - expected).max() < (1e-5 if name == "linear" else 1e-6)
     assert np.array_equal(outputs.argmax(1), expected.argmax(1))
 
 
-# Odd strides and paddings, layers without bias, biases without a layer, twice, at the input and after an activation.
+# Odd strides and paddings, layers without bias, and separate biases: consecutive, at the input, after an activation.
 ODD = [
     "input uint8 9 8 2; bias; bias; conv 5 4 3 3 same 1.0; tanh; bias; relu; conv 3 2 3 2 valid 1.0; bias; bias; relu",
     "input float32 7; bias; tanh; dense 5 1.0; dense 4 1.0; bias; tanh; dense 2 1.0;",
@@ -78,7 +78,7 @@ ODD = [
     "input float32 2 3 4 5; tanh; bias",
     "input uint8 2 1 1; bias; conv 1 2 1 1 valid 1.0; dense 3 1.0",
     "input uint8 7 3 2; bias; conv 2 5 1 1 valid 1.0; bias",
-    # Windows narrower than the stride, which may need padding or not.
+    # Windows narrower than the stride, with and without padding.
     "input uint8 1 2 1; max_pool 1 1 2 same; dense 3 1.0",
     "input uint8 5 4 2; max_pool 2 1 3 same; conv 3 1 1 2 same 1.0; bias",
     "input uint8 7 8 3; avg_pool 3 2 4 same; conv 2 1 2 3 same 1.0; dense 2 1.0",
@@ -108,7 +108,7 @@ def test_outputs_equal_numpy_for_random_layers(layers, seed):
 
 
 def test_environments_of_any_name(tmp_path):
-    """A model's name may hold neither / nor :."""
+    """A model's name must not contain / or :."""
     import tensorflow as tf
 
     for env in ("ALE/Frostbite-v5", "gymnasium:ALE/Pong-v5"):
@@ -158,7 +158,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def exported(path, tmp_path_factory):
-    """The run's elite in every format: the paths by format."""
+    """Paths of the run's elite in every format, by format."""
     folder = tmp_path_factory.mktemp("exported")
     paths = {form: folder / f"elite{chosen.suffix}" for form, chosen in network_export.FORMATS.items()}
     for form, out in paths.items():
@@ -166,13 +166,13 @@ def exported(path, tmp_path_factory):
         assert result.exit_code == 0, result.stderr
         assert result.stdout == (
             f"wrote {out}: elite of generation 2, 1,008,450 weights, as {form}\n"
-            "its output is float32 [K, 18]; the action is the index of the greatest, from 0\n"
+            "its output is float32 [K, 18]; the action is the index of the largest output, from 0\n"
         )
     assert sorted(folder.iterdir()) == sorted(paths.values())
     return paths
 
 
-# What reads the exports in a process where there is no neuroevo.
+# Program that reads the exports without neuroevo.
 ALONE = """
 import sys
 import numpy as np
@@ -193,7 +193,7 @@ assert not any(name.startswith("neuroevo.") for name in sys.modules)
 
 @pytest.fixture(scope="module")
 def outputs_alone(exported, tmp_path_factory):
-    """What each of the models puts out there, by format, for the same real observations; these observations."""
+    """Outputs of the models without neuroevo, by format, and the common observations."""
     folder, observations = tmp_path_factory.mktemp("alone"), real_observations(30)
     np.save(folder / "observations.npy", observations)
     arguments = [
@@ -213,12 +213,12 @@ def test_usable_without_this_package(path, outputs_alone, form):
     layers = NETWORKS["model"](SCREEN, 18)
     expected, theta = op_outputs(to_text(layers), genome, observations)
     assert outputs.dtype == np.float32
-    assert np.abs(outputs - expected).max() < 1e-6  # of outputs of about 0.03; the aim is 1e-5
+    assert np.abs(outputs - expected).max() < 1e-6  # outputs are about 0.03; the goal is 1e-5
     assert np.abs(outputs - ReferenceNetwork(layers).forward(theta, observations)).max() < 1e-5
 
 
 def test_the_exported_model_plays_as_evaluate(path, exported):
-    """All episodes at once, every step by Keras."""
+    """All episodes are played in parallel, with Keras evaluating the network."""
     import keras
 
     model = keras.models.load_model(exported["keras"])
@@ -276,7 +276,7 @@ def test_what_is_there_is_replaced_only_by_force(path, exported, tmp_path, form)
     old = contents(tmp_path)
     result = export_run(path, "--format", form, "--out", out, "--generation", 0)
     assert result.exit_code == 2
-    assert result.stderr == f"neuroevo: {out} is there already; --force replaces it, --out gives another name\n"
+    assert result.stderr == f"neuroevo: {out} exists already; pass --force to replace it, or --out for another name\n"
     assert contents(tmp_path) == old
     result = export_run(path, "--format", form, "--out", out, "--generation", 0, "--force")
     assert result.exit_code == 0, result.stderr

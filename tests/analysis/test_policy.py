@@ -1,4 +1,4 @@
-"""run.policy(), run.weights() and run.export(): what an elite does outside of neuroevo's own loops."""
+"""run.policy(), run.weights() and run.export(): use of an elite outside of neuroevo."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ STEPS = 120
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Makes the run of a player once."""
+    """Function that returns the run of an entry of PLAYERS, which is trained once."""
     made = {}
 
     def run(player):

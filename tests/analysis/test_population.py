@@ -1,4 +1,4 @@
-"""The members of a generation and their behaviors, from the same episodes played again."""
+"""Members of a generation and their behaviors, from stored data and from replayed episodes."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from neuroevo.runs.members import fitness_of, write_members
 from tests.support.runs import TABLES as ATARI
 from tests.support.runs import config
 
-GOAL = 31, 20  # of the hard map
+GOAL = 31, 20  # in the hard maze
 MAZE = {
     "env": {"name": "hard_maze", "options": {"max_episode_steps": 60}},
     "network": {"name": "mlp", "hidden": [4]},
@@ -88,7 +88,7 @@ def test_what_cannot_be_known_is_said(tmp_path):
     played_again = {"training.generations": 1, "logging.members_megabytes": 0}
     run = neuroevo.train({**MAZE, "algorithm": GA}, played_again, out=tmp_path / "run")
     genomes = run.population().genomes
-    with Database(run.path / DATABASE, "rw") as database:  # as a machine would that plays otherwise
+    with Database(run.path / DATABASE, "rw") as database:  # like a machine whose episodes differ
         fitness = fitness_of(database, 0, 1)[0] + (np.arange(10) == 3)
         database.execute("DELETE FROM members")
         database.execute("DELETE FROM populations")

@@ -1,4 +1,4 @@
-"""`neuroevo render`: decoded videos against EnvRender's own frames, returns against other runners, and its errors."""
+"""`neuroevo render`: decoded videos against the environment's frames, returns against other runners, and errors."""
 
 import re
 import signal
@@ -35,7 +35,7 @@ FROSTBITE = registry.resolve("frostbite")
 
 
 def made(path, **changes):
-    """A run of five generations with the last three states: a toy gave its fitness, so genomes are any genomes."""
+    """Make a run of five generations with the last three states; a toy evaluator makes the genomes arbitrary."""
     new_run(path, algorithm={"sigma": 0.005, "population": 12}, **changes)
     return path
 
@@ -50,14 +50,14 @@ def command(*arguments):
 
 
 def video_of(*arguments, out):
-    """What the command printed, and the video's frames."""
+    """Run the command; return its output and the video's frames."""
     result = command(*arguments, "--out", out)
     assert result.exit_code == 0, result.stderr
     return result.stdout.splitlines(), decode(out)
 
 
 def screens_of(genome, seed, max_episode_steps):
-    """uint8 [steps + 1, 210, 160, 3] of Frostbite as `genome` plays it, by its own environment and row."""
+    """Play Frostbite in a separate environment; return the screens, uint8 [steps + 1, 210, 160, 3]."""
     pool = EnvPool(FROSTBITE, 1)
     text = architectures.to_text(
         architectures.model(architectures.input_line("uint8", pool.observation_shape), pool.num_actions)
@@ -76,7 +76,7 @@ def screens_of(genome, seed, max_episode_steps):
 
 
 def outcome_of(genome, seed, max_episode_steps):
-    """Return and steps, by the lane runner."""
+    """Play an episode with the lane runner; return its return and steps."""
     outcomes = run_episodes(
         FROSTBITE, [architectures.model], [Episode(genome, seed, max_episode_steps)], lanes=1, slots=1
     )
@@ -97,14 +97,14 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
         assert difference.max() == 0
     else:
         assert difference.mean() < 1.5 and np.percentile(difference, 99) < 20
-    # Not gray: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
+    # The video is not gray: most of the screen is sea and sky, which are blue in the video as in the emulator.
     for frames in (found, expected):
         red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
         assert (blue - red > 80).mean() > 0.3
     assert len({picture.tobytes() for picture in found[::5]}) > 1
     assert fps_of(out) == pytest.approx(15, rel=0.02)
     height, width, _ = grid.shape
-    assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 16 frames of {width}x{height}, 15 a second"
+    assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 16 frames of {width}x{height}, 15 per second"
 
 
 def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
@@ -138,7 +138,7 @@ def test_members_side_by_side(path, tmp_path):
         1,
         out=tmp_path / "a.gif",
     )
-    # The elite, and then the generation from the best fitness on.
+    # The elite, then other members by descending fitness.
     genomes = reader.config.algorithm.ask(reader.state(3).algorithm, None)
     fitness = np.array(reader.rows()[3]["fitness"])
     elite = reader.elite(3)[1].genome
@@ -152,7 +152,7 @@ def test_members_side_by_side(path, tmp_path):
         for name, (value, steps) in zip(names, outcomes, strict=True)
     ]
     steps = [steps for _, steps in outcomes]
-    assert len(set(steps)) > 1  # some are over before the others
+    assert len(set(steps)) > 1  # some episodes end earlier
     grid = Tiles(5, 210, 160, 1)
     assert pictures.shape == (max(steps) + 1, *grid.shape)
     for tile, genome in enumerate(shown):
@@ -170,13 +170,13 @@ def test_members_that_are_not_kept_need_their_state(path, tmp_path):
     result = command(forgetful, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
     assert result.exit_code == 2
     assert result.stderr == (
-        "neuroevo: the members of generation 1 are not known any more, since the state before it is gone; "
-        "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
+        "neuroevo: the members of generation 1 are no longer available, since the state before it is deleted; "
+        "expected one of these generations: 3, 4 (see keep_last and keep_every of [checkpoints])\n"
     )
     reader = RunReader(forgetful)
-    assert choose_agents(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
+    assert choose_agents(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # a single elite needs no state
     assert choose_agents(RunReader(path), 4, 12) == choose_agents(reader, 4, 12)
-    others = [player.genome for player in choose_agents(reader, 4, 12)[1][1:]]
+    others = [agent.genome for agent in choose_agents(reader, 4, 12)[1][1:]]
     assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
     most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm, None) else 13
     assert len(choose_agents(reader, 4, most)[1]) == most
@@ -209,7 +209,7 @@ def test_what_is_there_is_replaced_only_by_force(path, tmp_path):
     out.write_text("a film")
     result = command(path, "--out", out, "--max-episode-steps", 3)
     assert result.exit_code == 2
-    assert result.stderr == f"neuroevo: {out} is there already; --force replaces it, --out gives another name\n"
+    assert result.stderr == f"neuroevo: {out} exists already; pass --force to replace it, or --out for another name\n"
     assert out.read_text() == "a film"
     result = command(path, "--out", out, "--max-episode-steps", 3, "--force")
     assert result.exit_code == 0, result.stderr
@@ -242,7 +242,7 @@ def test_mistakes(path, tmp_path, monkeypatch, arguments, message):
 
 
 def test_gymnasiums_environments_are_made_with_screens(tmp_path):
-    """Of a run that was made without; what the toy shows is what it observes, upside down."""
+    """The run was made without screens; the toy's screen is its observation, upside down."""
     name, genome = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", Genome(3)
     toy = config(env={"name": name, "options": {"workers": 1}}, network={"name": "mlp", "hidden": [4]})
     rendered = render(
@@ -260,7 +260,7 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
 
 @pytest.mark.parametrize(("fps", "expected"), [(50, 50), (None, 30), (1e6, 30), ("fast", 30)])
 def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expected):
-    """A picture a step, at the rate of the environment's metadata; without one, at that of Gymnasium's own videos."""
+    """One frame per step, at the rate in the environment's metadata or otherwise Gymnasium's default."""
     name, out = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"
     options = {"workers": 1, "kwargs": {"fps": fps}}
     toy = config(env={"name": name, "options": options}, network={"name": "mlp", "hidden": [4]})
@@ -289,9 +289,9 @@ def test_a_mode_of_rendering_that_was_asked_for_stays():
 
 
 def test_failures_are_told(tmp_path):
-    players = [Agent("good", Genome(1)), Agent("bad", Genome(0).child(1, 3e38))]
+    agents = [Agent("good", Genome(1)), Agent("bad", Genome(0).child(1, 3e38))]
     maze = config(env={"name": "hard_maze"}, network={"name": "mlp", "hidden": [4]})
-    rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", max_episode_steps=10, scale=1)
+    rendered = render(maze, agents, [5, 6], tmp_path / "a.mp4", max_episode_steps=10, scale=1)
     for outcomes in rendered.outcomes:
         assert outcomes.steps.tolist() == [10, 1]
         assert outcomes.failures == {1: "action[0] is nan, expected a finite number"}
@@ -301,7 +301,7 @@ def test_no_ffmpeg(path, tmp_path, monkeypatch):
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/nowhere/ffmpeg")
     result = command(path, "--out", tmp_path / "a.gif")
     assert result.exit_code == 2
-    assert "videos need ffmpeg, and none works" in result.stderr
+    assert "videos require ffmpeg, and no working one was found" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

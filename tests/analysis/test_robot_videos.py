@@ -1,4 +1,4 @@
-"""Videos of robots: drawn as Gymnasium draws them, of the states that are played; and what is said without OpenGL."""
+"""Videos of robots: frames against Gymnasium's renderer and the replayed states, and errors without OpenGL."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ SIDE = 64
 
 @pytest.fixture(scope="module")
 def graphics():
-    """Skips where no graphics library works, saying why."""
+    """Skip the test with the reason if no graphics library works."""
     try:
         RobotCamera(registry.find("Hopper-v5").robot_model, 8, 8).close()
     except UserError as error:
@@ -70,15 +70,15 @@ def test_pictures_are_gymnasiums(graphics, task, tmp_path):
 
 def test_a_video_shows_the_states_that_are_played(graphics, trained, tmp_path):
     _, elite = trained.elite()
-    players = [Agent("elite", elite.genome), Agent("other", trained.population().genomes[1])]
+    agents = [Agent("elite", elite.genome), Agent("other", trained.population().genomes[1])]
     states = []
-    replay = Replay(trained.config, [player.genome for player in players])
+    replay = Replay(trained.config, [agent.genome for agent in agents])
     for _ in replay.play(5, 21):
         states.append(replay.pool.state([0, 1]))
     path = tmp_path / "robots.mp4"
-    made = render(trained.config, players, [5], path, max_episode_steps=21, scale=1, captions=False)
+    made = render(trained.config, agents, [5], path, max_episode_steps=21, scale=1, captions=False)
     frames = decode(path)
-    # 125 steps a second, of which every third is shown, and the last one.
+    # 125 steps per second, of which every third and the last are shown.
     assert made.fps == pytest.approx(125 / 3) == pytest.approx(fps_of(path), rel=0.01)
     shown = sorted({*range(0, len(states), 3), len(states) - 1})
     assert len(frames) == made.frames == len(shown)
@@ -87,7 +87,7 @@ def test_a_video_shows_the_states_that_are_played(graphics, trained, tmp_path):
             left = camera.picture(states[number][0]).astype(int)
             assert np.abs(frame[:, :240] - left).mean() < 3  # H.264 is not exact
         assert np.abs(frames[0][:, :240].astype(int) - left).mean() > 3
-    every = render(trained.config, players[:1], [5], tmp_path / "slow.gif", max_episode_steps=6, scale=1, fps=10)
+    every = render(trained.config, agents[:1], [5], tmp_path / "slow.gif", max_episode_steps=6, scale=1, fps=10)
     assert every.frames == 7 and every.fps == 10
 
 

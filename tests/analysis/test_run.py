@@ -1,4 +1,4 @@
-"""Runs from Python: one call that trains or goes on, callbacks, and what a run tells of itself."""
+"""The Python interface to runs: training and resuming, callbacks, metrics and representations."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ TABLES = {
 
 
 class Ears(Callback):
-    """Notes everything it hears."""
+    """Callback that records its calls."""
 
     def __init__(self, fail_at=None):
         self.heard, self.fail_at = [], fail_at
@@ -75,7 +75,7 @@ def test_the_same_call_again_goes_on(trained, tmp_path):
     assert begun == [1]
     assert results(run.path) == results(trained.path)
     before = {path: path.stat().st_mtime_ns for path in run.path.rglob("*")}
-    assert call(3)[1] == [] == call(2, resume=True)[1]  # nothing is left to do
+    assert call(3)[1] == [] == call(2, resume=True)[1]  # the budget is spent
     assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before
     for resume in (False, "always"):
         with pytest.raises(UserError):
@@ -96,7 +96,7 @@ def test_callbacks_hear_everything_in_order(tmp_path):
         ("population", number, 8) for number in range(3)
     ]
     assert [each[1] for each in ears.heard if each[0] == "generation"] == numbers == [0, 1, 2]
-    weights = 11 * 4 + 4 + 4 * 2 + 2  # of a network with 11 inputs, 4 units and 2 outputs
+    weights = 11 * 4 + 4 + 4 * 2 + 2  # a network with 11 inputs, 4 units and 2 outputs
     assert info_of(run.path)["parameters"] == weights
 
 
@@ -128,7 +128,7 @@ def test_a_stopped_run_is_finished(stop, tmp_path):
     ears, unheard = Ears(), Ears()
     run = call(False, [stop, ears])
     stopped = len(run.rows())
-    assert 2 <= stopped <= 4 and ears.heard[-1] == ("end", None)  # records come a little later
+    assert 2 <= stopped <= 4 and ears.heard[-1] == ("end", None)  # callbacks receive records with a delay
     assert "two are enough" in (run.path / "log.txt").read_text()
     assert len(call("auto", [unheard]).rows()) == stopped and unheard.heard == []
     after = call(True, [], stopped + 1)
@@ -139,7 +139,7 @@ def test_a_stopped_run_is_finished(stop, tmp_path):
 
 def test_patience(tmp_path):
     heard = Ears()
-    patience = neuroevo.Patience(2, metric="fitness_max", min_delta=1e9)  # only the first is a rise
+    patience = neuroevo.Patience(2, metric="fitness_max", min_delta=1e9)  # only the first generation is an improvement
     run = neuroevo.train(TABLES, {"training.generations": 30}, out=tmp_path / "run", callbacks=[patience, heard])
     assert 3 <= len(run.rows()) <= 5
     assert "fitness_max has not risen" in (run.path / "log.txt").read_text()
@@ -202,7 +202,7 @@ def test_an_elite_is_evaluated_and_seen(trained, tmp_path):
     assert evaluation.outcomes.steps.tolist() == [10] * 3
     rendered = run.render(tmp_path / "elite.gif", max_episode_steps=5, members=2)
     assert (tmp_path / "elite.gif").stat().st_size > 500 and rendered.frames == 6
-    run.render(tmp_path / "elite.gif", max_episode_steps=2)  # a cell that runs again
+    run.render(tmp_path / "elite.gif", max_episode_steps=2)  # as when a notebook's cell runs again
     with pytest.raises(UserError):
         run.render(tmp_path / "elite.txt")
 
@@ -214,7 +214,7 @@ def test_a_notebook_shows_it(trained):
 
 
 def test_what_is_printed_is_short(trained, capfd):
-    """In a console or a notebook none fills the screen."""
+    """Representations must not fill the screen of a console or notebook."""
     records = []
     neuroevo.train(TABLES, out=trained.path.with_name("again"), callbacks=[records.append], progress=True)
     assert [line.partition(":")[0] for line in capfd.readouterr().out.splitlines()] == [
@@ -223,6 +223,6 @@ def test_what_is_printed_is_short(trained, capfd):
     assert str(records[2]).startswith("generation 2: fitness mean ")
     evaluation, population, (_, elite) = trained.evaluate(episodes=3), trained.population(), trained.elite()
     assert repr(evaluation).startswith("Evaluation(3 episodes, mean return ")
-    assert repr(population).startswith("Members(generation 2, 8 members, fitness mean ")
+    assert repr(population).startswith("GenerationMembers(generation 2, 8 members, fitness mean ")
     assert repr(elite).startswith("Elite(Genome(")
     assert max(len(repr(each)) for each in (records[2], evaluation, population, elite, trained)) < 250

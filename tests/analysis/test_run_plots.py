@@ -1,4 +1,4 @@
-"""Plots of runs: curves are those of metrics.csv, runs that differ by their seed are one line, mistakes are told."""
+"""Plots of runs: curves against metrics.csv, grouping of runs that differ only in their seed, and errors."""
 
 import csv
 import shutil
@@ -19,7 +19,7 @@ from tests.support.runs import config, interrupted_run, new_run
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two seeds of one configuration, one with another sigma and more generations, and one of another game."""
+    """Two seeds of one configuration, a run with a different sigma and more generations, and a run on another game."""
     folder = tmp_path_factory.mktemp("plots")
     new_run(folder / "a", training={"seed": 1})
     new_run(folder / "b", training={"seed": 2, "generations": 4})
@@ -98,7 +98,7 @@ def test_labels_of_runs_that_differ_in_much_fit(runs, tmp_path, recwarn):
     assert [label for _, label in grouped([runs["d"], other])] == ["ga", "ga"]  # in different panels
     figure = plot([runs["a"], other])
     figure_bytes(figure, "png")
-    assert not recwarn.list  # matplotlib's, of a legend for which there is no room
+    assert not recwarn.list  # matplotlib warns if a legend does not fit
     (panel,) = figure.axes
     legend, axes = (each.get_window_extent() for each in (panel.get_legend(), panel))
     assert legend.x0 >= 0 and legend.x1 <= figure.bbox.x1 and axes.height > figure.bbox.y1 / 4
@@ -122,7 +122,7 @@ def test_the_command_writes_the_same_picture_again(runs, tmp_path, kind):
     first = out.read_bytes()
     assert first.startswith({"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[kind])
     again = CliRunner().invoke(app, words)
-    assert again.exit_code == 2 and f"{out} is there already" in again.output
+    assert again.exit_code == 2 and f"{out} exists already" in again.output
     assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
     assert out.read_bytes() == first == figure_bytes(plot(list(runs.values()), "time"), kind)
 
@@ -130,7 +130,7 @@ def test_the_command_writes_the_same_picture_again(runs, tmp_path, kind):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--y", "sigm"], "has no sigm; did you mean sigma? (its numbers: generation, sigma, "),
+        (["--y", "sigm"], "has no column sigm; did you mean sigma? (columns: generation, sigma, "),
         (["--out", "curves.jpg"], "--out curves.jpg: expected a name that ends in .png, .pdf, .svg"),
         (["--out", "absent/curves.png"], "absent"),
         (["--x", "days"], "'days' is not one of"),
@@ -164,5 +164,5 @@ def test_runs_that_are_none_or_too_young(runs, tmp_path):
     assert result.exit_code == 2 and f"{young} has no finished generation to draw" in result.output
     with pytest.raises(UserError, match="the axis is 'day', expected one of frames, steps, time, generations"):
         runs["a"].plot("day")
-    with RunFolder.create(tmp_path / "going", config()).open(["test"]):  # while it goes on
+    with RunFolder.create(tmp_path / "going", config()).open(["test"]):  # during training
         assert CliRunner().invoke(app, ["plot", str(tmp_path / "going")]).exit_code == 2

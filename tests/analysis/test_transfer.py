@@ -1,4 +1,4 @@
-"""An elite in another simulator of its robot: real Brax, real MuJoCo."""
+"""Transfer of an elite between simulators of its robot, Brax and MuJoCo."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ from neuroevo.runs.reader import Elite
 
 MLP = {"name": "mlp", "hidden": [8]}
 ES = {"name": "es", "population": 16, "sigma": 0.2}
-# Of fewer than 4 lanes no half is compiled, which takes as long again; test_brax has one.
+# With fewer than 4 lanes, no second program for half of them is compiled, which would double the time; see test_brax.
 BRAX = Env("brax:inverted_pendulum", {"lanes": 3, "max_episode_steps": 150})
 
 
@@ -37,13 +37,13 @@ def command(*words):
 
 @pytest.fixture(scope="module")
 def balancing(tmp_path_factory):
-    """A run on our pendulum with Brax's model, whose elite balances it."""
+    """A run on the native pendulum with Brax's model, whose elite balances it."""
     brax = pytest.importorskip("brax")
     model = Path(brax.__file__).parent / "envs" / "assets" / "inverted_pendulum.xml"
     env = {"name": "InvertedPendulum-v5", "options": {"max_episode_steps": 150, "xml_file": str(model)}}
     training = {"generations": 8, "test_episodes": 4, "validation_episodes": 5}
     algorithm = {"name": "ga", "population": 100, "parents": 10, "sigma": 0.5, "validation_candidates": 5}
-    hardware = {"lanes": 2, "engine": "native"}  # which Brax has not
+    hardware = {"lanes": 2, "engine": "native"}  # not supported by Brax
     tables = {"env": env, "network": MLP, "algorithm": algorithm, "training": training, "hardware": hardware}
     return neuroevo.train(tables, out=tmp_path_factory.mktemp("run") / "native")
 
@@ -57,7 +57,7 @@ def test_what_balances_here_balances_there_and_back(balancing):
     with there.evaluator as evaluator:
         assert evaluate(evaluator, there.elite, range(4)).summary.mean == pytest.approx(own, abs=30)
     assert (there.elite, there.config.env) == (elite, BRAX)
-    assert "the 4 numbers of an observation mean the same" in there.note
+    assert "the 4 numbers of an observation have the same meaning" in there.note
     assert own > 100
     back = transfer(there.config, elite, balancing.config.env)
     with back.evaluator as evaluator:
@@ -65,7 +65,7 @@ def test_what_balances_here_balances_there_and_back(balancing):
 
 
 def test_inputs_that_mean_something_else_there_are_left_out():
-    """Reacher's first six numbers are alike, and then Brax's 11 are others than our 10."""
+    """The first six numbers of Reacher's observations are common; Brax has 11 numbers and the native task 10."""
     pytest.importorskip("brax")
     rng = np.random.default_rng(0)
     normalizer = Normalizer(3, rng.normal(size=10), rng.uniform(1, 2, 10))
@@ -77,7 +77,7 @@ def test_inputs_that_mean_something_else_there_are_left_out():
     after = moved.elite.genome.root.vector
     assert len(after) == len(before) + 8
     np.testing.assert_array_equal(after[:48], before[:48])  # the weights of six inputs
-    assert not after[48:88].any()  # those of the other five
+    assert not after[48:88].any()  # the weights of the other five
     np.testing.assert_array_equal(after[88:], before[80:])
     np.testing.assert_array_equal(moved.elite.normalizer.mean, [*normalizer.mean[:6], *[0] * 5])
     np.testing.assert_array_equal(moved.elite.normalizer.std, [*normalizer.std[:6], *[1] * 5])
@@ -104,8 +104,8 @@ def test_a_bias_before_the_first_weights_is_of_inputs_too():
 @pytest.mark.parametrize(
     ("layers", "reason"),
     [
-        (["layer_norm", "dense 3"], "first layer normalizes what it observes, expected one that weighs it"),
-        (["lstm 3"], "networks beside a simulator on the accelerator have no lstm yet, expected one without"),
+        (["layer_norm", "dense 3"], "first layer normalizes the observation, expected one with weights"),
+        (["lstm 3"], "lstm layers are not supported with a simulator on the accelerator"),
     ],
 )
 def test_networks_that_cannot_move(layers, reason):
@@ -116,16 +116,16 @@ def test_networks_that_cannot_move(layers, reason):
 
 def test_atari_has_no_other_simulator():
     tables = {"env": {"name": "Frostbite"}, "network": {"name": "model"}, "training": {"generations": 1}}
-    with pytest.raises(UserError, match="Frostbite plays in no other simulator, expected a run on a robot"):
+    with pytest.raises(UserError, match="Frostbite has no counterpart in another simulator, expected a run on a robot"):
         transfer(make_config({**tables, "algorithm": ES}), Elite(Genome(1)), Env("Hopper-v5"))
 
 
 @pytest.mark.parametrize(
     ("env", "other", "reason"),
     [
-        ("Hopper-v5", "brax:ant", "expected one of the run's robot: Hopper-v5 or brax:hopper"),
-        ("Hopper-v5", "Walker2d-v5", "expected one of the run's robot"),
-        ("hard_maze", "Hopper-v5", "expected one of the run's robot: HardMaze-v0"),
+        ("Hopper-v5", "brax:ant", "expected an environment of the run's robot: Hopper-v5 or brax:hopper"),
+        ("Hopper-v5", "Walker2d-v5", "expected an environment of the run's robot"),
+        ("hard_maze", "Hopper-v5", "expected an environment of the run's robot: HardMaze-v0"),
         ("Hopper-v5", "Hoper-v5", "did you mean Hopper-v5"),
     ],
 )
@@ -142,7 +142,7 @@ def test_the_command_says_what_is_seen(balancing):
     row = json.loads(run.stdout)
     assert (row["env"], row["trained_on"]) == ("brax:inverted_pendulum", "InvertedPendulum-v5")
     assert row["mean"] > 100
-    assert "mean the same" in row["observations"]
+    assert "have the same meaning" in row["observations"]
 
 
 def test_the_command_takes_options_of_the_environment_alone(balancing):

@@ -1,4 +1,4 @@
-"""Grids of tiles, and videos decoded again: every frame is there, in its colors, and failures leave no doubt."""
+"""Layout of tiles, and decoded videos: number of frames, colors, and errors."""
 
 import sys
 import tracemalloc
@@ -14,7 +14,7 @@ from neuroevo.core.errors import UserError
 
 
 def decode(path):
-    """A video's frames, uint8 [frames, height, width, 3]; a .gif by Pillow, which did not write it."""
+    """Return a video's frames, uint8 [frames, height, width, 3]; a .gif is decoded by Pillow, not by ffmpeg."""
     if path.suffix == ".gif":
         with Image.open(path) as image:
             return np.stack([np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)])
@@ -24,12 +24,12 @@ def decode(path):
 
 
 def facts(path):
-    """Codec, pixel format, frames a second, and size of a video."""
+    """Return codec, pixel format, frames per second, and size of a video."""
     return next(imageio_ffmpeg.read_frames(str(path)))
 
 
 def fps_of(path):
-    """Mean frames a second; those of a .gif last whole hundredths of a second."""
+    """Return the mean frames per second; durations in a .gif are multiples of 10 ms."""
     if path.suffix == ".mp4":
         return facts(path)["fps"]
     with Image.open(path) as image:
@@ -38,7 +38,7 @@ def fps_of(path):
 
 
 def moving_blocks(frames, height, width):
-    """uint8 [frames, height, width, 3]: two blocks of strong colors that move over a third."""
+    """Return frames, uint8 [frames, height, width, 3], of two saturated blocks that move over a background."""
     pictures = np.empty((frames, height, width, 3), np.uint8)
     pictures[:] = (40, 60, 160)
     for i, picture in enumerate(pictures):
@@ -64,12 +64,12 @@ def test_frames_come_back(tmp_path, suffix):
     difference = np.abs(found.astype(int) - pictures)
     assert difference.mean() < 2 and np.percentile(difference, 99) < 30
     data = path.read_bytes()
-    assert data.index(b"moov") < data.index(b"mdat")  # plays before it is loaded to the end
+    assert data.index(b"moov") < data.index(b"mdat")  # playback can start before the file is loaded
 
 
 def test_a_gif_keeps_256_colors_a_frame(tmp_path):
     rng, pictures = np.random.default_rng(0), []
-    for count in (2, 100, 100, 3, 256, 1, 255, 256, 2):  # more than 256 in all, so that palettes must change
+    for count in (2, 100, 100, 3, 256, 1, 255, 256, 2):  # more than 256 in total, so that palettes must change
         colors = rng.integers(256, size=(count, 3), dtype=np.uint8)
         pictures.append(rng.permutation(np.concatenate([colors, colors[rng.integers(count, size=256 - count)]])))
     pictures = np.reshape(pictures + pictures[::-1], (-1, 16, 16, 3))
@@ -139,7 +139,7 @@ def test_what_ffmpeg_complains_of(tmp_path, suffix):
         pytest.raises(RuntimeError, match="ffmpeg ended with [0-9]+: .*"),
         VideoWriter(tmp_path / "absent" / f"b{suffix}", 16, 16, 10) as video,
     ):
-        video.write(np.zeros((16, 16, 3), np.uint8))  # too little for it to notice before the end
+        video.write(np.zeros((16, 16, 3), np.uint8))  # too little data for an error before the end
 
 
 def test_the_block_may_fail(tmp_path):
@@ -171,7 +171,7 @@ def test_the_grid(tiles, rows, columns, scale, captions):
         for y in range(scale):
             for x in range(scale):
                 assert np.array_equal(own[y::scale, x::scale], expected)
-    assert covered.max() == 1  # no tile over another
+    assert covered.max() == 1  # tiles do not overlap
     corners = [(grid.place(tile)[0].start, grid.place(tile)[1].start) for tile in range(tiles)]
     assert corners == sorted(corners)
     assert len({y for y, _ in corners}) == rows and len({x for _, x in corners}) == columns

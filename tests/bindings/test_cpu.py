@@ -1,4 +1,4 @@
-"""Which code of a portable build is used, and that all of it computes the same."""
+"""Choice of the code of a portable build, and identical results of all levels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps([library.cpu_level(), [row["fitness"] for row in rows]]))
 
 @pytest.fixture
 def processor(monkeypatch, tmp_path):
-    """A function that gives this machine a processor with some flags."""
+    """Return a function that simulates a processor with given flags."""
     monkeypatch.delenv(cpu.VARIABLE, raising=False)
     monkeypatch.setattr(cpu, "_CPUINFO", tmp_path / "cpuinfo")
 
@@ -51,7 +51,7 @@ def processor(monkeypatch, tmp_path):
         ((), "x86-64"),
         (V3 - {"fma"}, "x86-64"),
         (V3, "x86-64-v3"),
-        (V3 | {"avx512f", "avx512_vnni"}, "x86-64-v3"),  # which avx512_vnni alone is not enough for
+        (V3 | {"avx512f", "avx512_vnni"}, "x86-64-v3"),  # avx512_vnni is not sufficient without all of x86-64-v4
         (V3 | {"avx_vnni"}, "x86-64-v3-vnni"),
         (V4, "x86-64-v4"),
         (V4 | {"avx_vnni"}, "x86-64-v4"),
@@ -127,7 +127,7 @@ _PLAYED: dict[tuple[str, str], list] = {}
 
 
 def played(tmp_path_factory, level, dtype):
-    """What a small run comes to, played with the code of a level."""
+    """Return the results of a small run with the code of a level."""
     if (level, dtype) not in _PLAYED:
         tables = {**PLAYED[dtype], "algorithm": GA, "training": TRAINING}
         command = [sys.executable, "-c", PROGRAM, json.dumps(tables), str(tmp_path_factory.mktemp("run") / "run")]

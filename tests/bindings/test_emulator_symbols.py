@@ -6,8 +6,8 @@ from neuroevo.native import library
 
 
 def test_the_emulator_stays_inside_its_library():
-    """Away from another ALE in the process. And its chips are those that were compiled with a profile, whose symbols
-    are hidden: a second copy, compiled without, would take their place and show."""
+    """They must not clash with another ALE in the process. The chips compiled with a profile have hidden symbols; a
+    second copy compiled without the profile would replace them, and its symbols would be visible."""
     path = library.library_path("libneuroevo_atari.so")
     listed = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True)
     symbols = [line.split()[-1] for line in listed.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""The table of the C interface against its headers, kinds of errors across both faces, and arrays as pointers."""
+"""The table of the C interface against its headers, error kinds of both interfaces, and arrays as pointers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = Path(__file__).parents[2] / "custom_ops" / "c_api"
 
 
 def declared() -> dict[str, int]:
-    """Functions of the headers, and how many arguments each takes."""
+    """Return the functions of the headers, with their numbers of arguments."""
     found = {}
     for header in HEADERS.glob("*.h"):
         text = re.sub(r"/\*.*?\*/|//[^\n]*|typedef struct \{.*?\} \w+;", "", header.read_text(), flags=re.DOTALL)
@@ -103,7 +103,7 @@ def test_a_kind_crosses_tensorflow() -> None:
         assert type(error) is NativeError and str(error) == "lane 3 is out of range [0, 1)"
     with pytest.raises(tf.errors.OpError) as own:
         tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=[3])
-    assert kind_of(own.value) == ErrorKind.INTERNAL  # it says nothing
+    assert kind_of(own.value) == ErrorKind.INTERNAL  # it has no payload
 
 
 def test_arrays_that_are_not_contiguous_are_refused() -> None:
@@ -120,4 +120,4 @@ def test_ctrl_c_while_arguments_are_converted(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(KeyboardInterrupt):
         call("set_threads", 1)
     types = {kind for signature in {**ffi.CORE, **ffi.CUDA}.values() for kind in signature if kind is not None}
-    assert {kind.__module__ for kind in types} <= {"ctypes", "_ctypes"}  # none runs Python code while ctypes converts
+    assert {kind.__module__ for kind in types} <= {"ctypes", "_ctypes"}  # no type runs Python code during conversion

@@ -1,8 +1,8 @@
 """Native objects under threads, garbage collection, exits and forks.
 
-Scripts of their own, since a defect here would end them.
+The tests run scripts in separate processes, which a defect would crash.
 
-NEUROEVO_TEST_ROUNDS=1000 repeats each of them as often.
+NEUROEVO_TEST_ROUNDS=1000 repeats each script 1000 times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from tests.support.runs import read_elites
 
 ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "2")
-_SECONDS = 120 + int(ROUNDS)  # for what takes a few seconds
+_SECONDS = 120 + int(ROUNDS)  # time limit; the scripts usually take a few seconds
 
 _IMPORTS = """
 import gc, os, sys, threading
@@ -52,7 +52,7 @@ def make_rollout(lanes=2, slots=2, steps=5):
 
 
 def run(script: str) -> str:
-    """What a script prints, which must end, and with exit code 0."""
+    """Run a script, check that it ends with exit code 0, and return its output."""
     program = _IMPORTS + textwrap.dedent(script)
     ended = subprocess.run(
         [sys.executable, "-c", program, ROUNDS], capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -190,7 +190,7 @@ def play():
     try:
         env.step(actions)
     except Exception as error:
-        assert "a fork of the process that made the environments" in str(error), error
+        assert "a fork of the process that created the environments" in str(error), error
     own, its_actions = make_env(num_threads={threads})
     own.step(its_actions)
     own.close()

@@ -10,13 +10,13 @@ from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
 
 NETWORK = "input float32 5 6 2; conv 4 3 2 1 valid 1; bias; tanh; dense 11 1; vbn; bias; relu; dense 3 1; bias"
-# Of the weights in their order: the shape of a matrix, or how many there are.
+# Weights in order: the shape of a matrix, or the number of other weights.
 WEIGHTS = ((12, 4), 4, (60, 11), 11, (11, 3), 3)
 D = 12 * 4 + 4 + 60 * 11 + 11 + 11 * 3 + 3
 
 
 def noise_of(seed: int, rank: int) -> np.ndarray:
-    """float64 [D]: the noise of one member, as the paper has it: A B^T / sqrt(r) for each matrix."""
+    """Return the noise of one member, float64 [D], by the paper's formula: A B^T / sqrt(r) for each matrix."""
     size = sum(rank * sum(shape) if isinstance(shape, tuple) else shape for shape in WEIGHTS)
     values, parts = noise_sum([seed], [1.0], size).astype(np.float64), []
     for shape in WEIGHTS:

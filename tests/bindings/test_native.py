@@ -1,4 +1,4 @@
-"""Arrays of a wrong shape or dtype never reach the native core, which would read or write beyond them."""
+"""Arrays with a wrong shape or dtype never reach the native core, which would access memory beyond them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SMALLER = "input float32 2 3; dense 2 1.0"  # D = 12
 
 @pytest.fixture(scope="module")
 def pool() -> EnvPool:
-    """4 environments of the full 18 actions, all in an episode."""
+    """4 environments with the full 18 actions, each in an episode."""
     made = EnvPool(registry.resolve("frostbite"), 4)
     made.reset(range(4), range(4), [0] * 4)
     return made
@@ -33,7 +33,7 @@ def pool() -> EnvPool:
 
 @pytest.mark.parametrize("size", [0, 10, 63, 64, 40_000, -1])
 def test_a_library_that_was_cut_off_is_named(tmp_path: Path, size: int) -> None:
-    """In a process of its own: loaded, it would end the process."""
+    """In a separate process, which loading the library would crash."""
     shutil.copytree(library.LIBRARY_FOLDER, tmp_path, dirs_exist_ok=True)
     cut = tmp_path / "libneuroevo_hard_maze.so"
     os.truncate(cut, size % cut.stat().st_size)
@@ -139,7 +139,7 @@ def test_no_slots_and_no_rows_are_calls_like_any_other(pool: EnvPool, population
 
 
 def test_rows_of_different_networks_take_the_same_observations(population: Population) -> None:
-    """Outputs compared with NumPy's of the weights read, of a row also that got its network from another one."""
+    """Outputs compared with NumPy's for the weights read, also for a row that got its network from another row."""
     population.perturb([2], [1], [9], [0.5])
     observations = np.arange(18, dtype=np.float32).reshape(3, 2, 3) / 18
     outputs = population.forward([0, 1, 2], observations, 2)
@@ -170,7 +170,7 @@ def test_a_population_knows_its_inputs_and_outputs(text: str, dtype: str, shape:
 
 
 def test_objects_that_outlive_the_names_of_their_modules_are_freed_in_silence(monkeypatch):
-    """As where a library holds them while Python ends."""
+    """As when a library keeps them alive until Python exits."""
     made = [Population([SMALL], 2), EnvPool(registry.resolve("hard_maze"), 2)]
     raised: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)

@@ -1,4 +1,4 @@
-"""Sums of noise against float64 NumPy on the noise that perturb adds; the same bits however they are split."""
+"""Sums of noise against float64 NumPy on the noise that perturb adds; bit-identical for every split."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def same_threads_afterwards():
 
 
 def noise_vectors(seeds, dimension: int) -> np.ndarray:
-    """float32 [N, D]: what perturb makes of zeros with scale 1."""
+    """Return the noise that perturb adds to zeros with scale 1, float32 [N, D]."""
     population = Population([f"input float32 1; dense {dimension} 1.0"], 2)
     vectors = []
     for seed in seeds:
@@ -49,7 +49,7 @@ def test_a_single_seed_gives_the_noise_that_perturb_adds():
 
 
 def test_a_generation_is_within_1e_5_of_float64_in_every_element():
-    """And in truth within half a unit in the last place, beside which float32 sums are far off."""
+    """The error is at most half a unit in the last place, much smaller than that of float32 sums."""
     seeds = np.random.default_rng(1).integers(0, 2**63, 2500)
     weights = np.random.default_rng(2).uniform(-1, 1, 2500).astype(np.float32)
     found = noise_sum(seeds, weights, D)
@@ -95,7 +95,7 @@ def test_squares_are_those_of_the_noise_that_perturb_adds():
     for weight, term in zip(weights.astype(np.float64), squares, strict=True):
         total += weight * term
     assert np.array_equal(noise_sums(seeds, np.zeros(300), weights, D)[1], total.astype(np.float32))
-    # And of 2500 the mean is near 0, as that of squares of standard normals less 1.
+    # The mean of 2500 is near 0, as expected of squared standard normals minus 1.
     _, many = noise_sums(range(2500), np.zeros(2500), np.full(2500, 1 / 2500), D)
     assert abs(many.mean()) < 5 * np.sqrt(2 / 2500 / D) and many.std() < 1.1 * np.sqrt(2 / 2500)
 
@@ -154,9 +154,9 @@ def test_the_gpus_kernel_has_the_cpus_bits(monkeypatch):
 
 
 def test_ctrl_c_ends_a_long_sum():
-    """One that would take minutes."""
+    """Of a sum that would take minutes."""
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    gc.disable()  # Hypothesis has a callback in it, in which Python would drop the exception
+    gc.disable()  # Python would drop the exception in Hypothesis's garbage collection callback
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Episodes as arrays: what pack() makes of them, and that both ways into the core refuse every bad value."""
+"""Episodes as arrays: the result of pack(), and rejection of invalid values by the ops and the C interface."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GENOMES = [Genome(20).child(30, 0.5).child(31, 0.25), Genome(CENTER), Genome(21,
 
 
 def packed() -> Submission:
-    """6 episodes of 4 genomes; the third starts from row 1, by its chain."""
+    """6 episodes of 4 genomes; the third genome starts from row 1 and applies its chain."""
     episodes = [Episode(GENOMES[i % 4], 100 + i, i, NORMALIZER if i % 2 else None) for i in range(6)]
     sources = {genome: (1 if genome is GENOMES[2] else None, genome.mutations) for genome in GENOMES}
     return pack(

@@ -1,4 +1,4 @@
-"""Traces hold what happened, in order and in its place; shares of the time add up and agree with other clocks."""
+"""Traces contain all operations in order and by lane; shares of the time add up and agree with other clocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = "input float32 2 3; dense 5 1.0; bias; tanh; dense 2 0.1; bias"
 
 
 def spans_of(*rows: tuple) -> trace.Spans:
-    """Spans from (name, begin, end, argument, link, thread, kind)."""
+    """Return Spans from rows (name, begin, end, argument, link, thread, kind)."""
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return trace.Spans(columns[0].astype(object), *columns[1:])
 
@@ -49,14 +49,14 @@ def test_calls_lie_where_the_caller_s_clock_saw_them():
         seen.append((name, argument, begin, time.perf_counter_ns()))
     spans = trace.stop()
     busy = library.busy_seconds() - busy
-    population.forward([0], np.ones((1, 2, 3), np.float32), 2)  # not recorded any more
+    population.forward([0], np.ones((1, 2, 3), np.float32), 2)  # no longer recorded
     made = spans.where(spans.kind == CALL)
     assert made.name.tolist() == [name for name, *_ in seen]
     assert made.argument.tolist() == [argument for _, argument, *_ in seen]
     for (_, _, begin, end), own_begin, own_end in zip(seen, made.begin, made.end, strict=True):
         assert begin <= own_begin <= own_end <= end
     tasks = spans.where(spans.kind == TASK)
-    assert len(tasks) >= 2 * 2  # an emulator each of reset and step
+    assert len(tasks) >= 2 * 2  # one task per emulator and call
     for i in range(len(tasks)):
         (call,) = np.flatnonzero(made.name == tasks.name[i])
         assert made.begin[call] <= tasks.begin[i] <= tasks.end[i] <= made.end[call]
@@ -65,7 +65,7 @@ def test_calls_lie_where_the_caller_s_clock_saw_them():
 
 
 def test_no_room_is_an_error_and_little_room_is_counted():
-    for spans in (0, 2**62):  # so many ended the process, later, where the first span was added
+    for spans in (0, 2**62):  # a too large number crashed the process when the first span was added
         with pytest.raises(ValueError, match=f"spans per thread is {spans}"):
             trace.start(spans)
     population = Population([SMALL], 1)
@@ -123,7 +123,7 @@ def on_emulated_gpu(tmp_path_factory):
 def test_shares_add_up(made, request):
     result, _ = request.getfixturevalue(made)
     assert result["dropped_spans"] == 0
-    assert 0 < result["worker_busy"] <= 1.02  # a task counts when it ends, though it may have begun before the time
+    assert 0 < result["worker_busy"] <= 1.02  # a task counts when it ends, even if it began before the interval
     for lane in result["by_lane"]:
         assert all(share is None or -1e-3 <= share <= 1 for share in lane.values())
         assert sum(lane[name] for name in ("observe", "step", "reset", "forward", "other")) == pytest.approx(
@@ -155,7 +155,7 @@ def test_a_lane_s_track_is_the_time_from_begin_to_end(made, request):
         start = order.index(calls[0])
         assert calls == [order[(start + i) % 3] for i in range(len(calls))]
         steps += calls.count("step") * result["slots"]
-    # Another count: the queue's. It was asked a moment before and after what is shown.
+    # Compare with the queue's count, which was read just before and after the displayed time.
     if result["seconds"] <= 1.0:
         assert steps == pytest.approx(
             result["steps_per_s"] * result["seconds"], abs=3 * 2 * result["slots"] + 0.02 * steps
@@ -166,7 +166,7 @@ def test_a_lane_s_track_is_the_time_from_begin_to_end(made, request):
 
 
 def test_tasks_are_the_time_that_workers_were_busy(on_cpu):
-    """Of the threads' tracks, against the pool's own count; tasks of a thread follow one another."""
+    """Threads' tracks agree with the pool's own count; tasks of a thread do not overlap."""
     result, events = on_cpu
     threads = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
     tasks = [event for event in threads if event["name"] not in ("init", "perturb")]
@@ -214,7 +214,7 @@ def test_a_trace_is_not_lost_to_a_mistake(tmp_path):
 
 
 def test_more_lanes_than_cores_run_at_once():
-    """Where TensorFlow has fewer threads than there are lanes, the last one only began when another had ended."""
+    """With fewer TensorFlow threads than lanes, the last lane would only start after another lane has ended."""
     code = """
 import os
 os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
@@ -232,4 +232,4 @@ first = min(each.max() for each in ends)
 print(min((each <= first).sum() for each in ends))
 """
     steps = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert int(steps) > 30  # of the last lane when the first one had ended
+    assert int(steps) > 30  # steps of the last lane when the first lane had ended

@@ -1,4 +1,4 @@
-"""What algorithms with vectors are given: the weights of genomes, and sums of noise, as populations have them."""
+"""Weights of genomes and sums of noise for algorithms, which are identical to those of populations."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def weights():
 
 
 def played(genome):
-    """The weights that a population fills a row with."""
+    """Return the weights that a population fills a row with."""
     population = Population(NETWORKS, rows=1)
     population.init([0], [genome.network], [genome.root])
     for seed, scale, _ in genome.mutations:
@@ -30,7 +30,7 @@ def test_theta_is_what_a_population_plays(weights, network):
     genome = Genome(12, network=network).child(5, 0.5).child(6, -0.25)
     assert [weights.dimension(each) for each in range(2)] == [8, 26]
     np.testing.assert_array_equal(weights.theta(genome), played(genome), strict=True)
-    np.testing.assert_array_equal(weights.theta(genome), played(genome))  # asking leaves nothing behind
+    np.testing.assert_array_equal(weights.theta(genome), played(genome))  # theta() has no side effects
 
 
 @pytest.mark.parametrize("network", [0, 1])

@@ -44,7 +44,7 @@ def config(tmp_path):
 
 
 def invoke(monkeypatch, *arguments, toy=None):
-    """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
+    """Run the command in this process with a ToyEvaluator; return the result and the evaluator."""
     toy = toy or ToyEvaluator()
     monkeypatch.setattr(evaluators, "make_evaluator", lambda config, reference_batch: toy)
     return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
@@ -213,10 +213,10 @@ def test_a_finished_run_says_that_nothing_was_left(monkeypatch, config, tmp_path
     assert result.exit_code == 0 and len(read_rows(tmp_path / "run")) == 3
     *_, told, last = result.stdout.splitlines()
     budgets = "training.generations, training.minutes or training.total_steps"
-    assert told == f"nothing was left to play; with a larger budget the run goes on, by --set {budgets}"
+    assert told == f"the run was already finished; to continue it, increase {budgets} with --set"
     assert last == f"finished after 3 generations; results are in {tmp_path / 'run'}"
     result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run", "--set", "training.generations=6")
-    assert "nothing was left" not in result.stdout and len(read_rows(tmp_path / "run")) == 6
+    assert "already finished" not in result.stdout and len(read_rows(tmp_path / "run")) == 6
 
 
 def test_a_real_sigint(config, tmp_path):
@@ -283,7 +283,7 @@ def test_commands_start_without_tensorflow():
 
 
 def unread(*command):
-    """Runs it with standard output a pipe that no process reads: exit code and standard error."""
+    """Run a command with a closed pipe as standard output; return exit code and standard error."""
     reads, writes = os.pipe()
     os.close(reads)
     try:
@@ -306,7 +306,7 @@ def test_a_mistake_that_nobody_reads():
 def test_training_goes_on_when_nobody_reads(config, tmp_path):
     code, stderr = unread("-m", "tests.support.toy_cli", "train", config, "--out", tmp_path / "run")
     assert code == 0
-    assert stderr == "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it\n"
+    assert stderr == "neuroevo: the reader of the output has exited; the run continues, and Ctrl-C ends it\n"
     assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1, 2]
     assert "finished after 3 generations" in (tmp_path / "run" / "log.txt").read_text()
 

@@ -1,4 +1,4 @@
-"""Commands in a folder full of modules that are named as Python's and others': none of them is ever imported."""
+"""Commands in a folder of modules named like Python's and installed packages' modules never import them."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ FILES = {
 }
 PLAY = ("--episodes", "1", "--max-episode-steps", "5")
 BENCH = ("--seconds", "0.1", "--threads", "1")
-# What is run, and the package that it takes beside those that are always there: those that start each kind of process.
+# Commands that start each kind of process, with the optional package that they require.
 COMMANDS = [
     (None, ("--version",)),
     (None, ("train", "gymnasium.toml", "--out", "own")),
@@ -82,7 +82,7 @@ OTHERS = [
     (None, ("bench", "pipeline", *BENCH)),
 ]
 IMPORTS = "import os\nimport neuroevo\nfrom neuroevo.sessions.evaluators import make_evaluator"
-WITHOUT_A_SCREEN = ("render", "gymnasium")  # fails where MuJoCo has no library to draw with
+WITHOUT_A_SCREEN = ("render", "gymnasium")  # fails if MuJoCo has no rendering library
 
 
 def write(path, text):
@@ -92,7 +92,7 @@ def write(path, text):
 
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory):
-    """A stranger's runs, and what a command is told about them."""
+    """Runs of another user, and the arguments of a command that reads them."""
     folder = tmp_path_factory.mktemp("stranger")
     for name, text in FILES.items():
         write(folder / name, text)
@@ -108,7 +108,7 @@ def strange(tmp_path_factory):
 
 
 def configure(run, change):
-    """Change the configuration in a run's database, which every command reads, and the copy of it for people."""
+    """Change the configuration in a run's database, which commands read, and in config.toml."""
     with Database(run / DATABASE, "rw") as database:
         about = read_about(database)
         text = change(about.config)
@@ -125,7 +125,7 @@ def as_brax(text):
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory):
-    """A folder with a module of every name that Python or an installed package has, each of which leaves a trace."""
+    """Folder with a module for each name in Python and installed packages; each module leaves a trace when imported."""
     folder = tmp_path_factory.mktemp("modules") / "hostile"
     folder.mkdir()
     return with_modules(folder)
@@ -133,7 +133,7 @@ def modules(tmp_path_factory):
 
 @pytest.fixture
 def hostile(modules, strange):
-    """The same with the stranger's runs, as if no command had run there."""
+    """The same folder with the other user's runs, in its initial state."""
     for path in {*modules.iterdir()} - {*modules.glob("*.py")}:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for path in traces(modules).iterdir():
@@ -155,12 +155,12 @@ def traces(folder):
 
 
 def imported(folder):
-    """The names of the modules that have been."""
+    """The names of the modules that were imported."""
     return sorted(path.name for path in traces(folder).iterdir())
 
 
 def neuroevo(folder, *words, program=COMMAND, **variables):
-    """Runs the command as a user does, whose shell knows nothing of these tests."""
+    """Run the command in an environment without the variables of these tests."""
     environment = {**os.environ, "XDG_STATE_HOME": str(folder.with_name("state")), **variables}
     for name in ("PYTHONPATH", "PYTHONSAFEPATH", "PYGLFW_LIBRARY"):
         environment.pop(name, None)
@@ -171,7 +171,7 @@ def neuroevo(folder, *words, program=COMMAND, **variables):
 
 
 def names_of(command, before=()):
-    """Of a command's subcommands, or the command's own."""
+    """Return the names of a command's subcommands, or the command's own name."""
     if hasattr(command, "commands"):
         return {name for each, below in command.commands.items() for name in names_of(below, (*before, each))}
     return {before}
@@ -215,7 +215,7 @@ def test_nor_does_python_with_a_safe_path(hostile):
     ],
 )
 def test_nor_does_a_program_elsewhere(hostile, tmp_path, package, code):
-    """One that has not been started by the command, and whose own environment stays as it is."""
+    """A worker that was not started by the command, and whose environment does not change."""
     if package is not None:
         pytest.importorskip(package)
     same = "assert 'PYTHONSAFEPATH' not in os.environ"

@@ -1,4 +1,4 @@
-"""What a sweep prints: lines, and on a terminal a table of its trials, the best first."""
+"""Output of a sweep: lines, and on a terminal a table of its trials, best first."""
 
 import io
 from dataclasses import replace
@@ -22,13 +22,13 @@ EVENTS = [
 
 
 def row(generation, **changes):
-    """Return a row of metrics.csv with what a watcher needs."""
+    """Return a row of metrics.csv with the columns that a watcher needs."""
     values = {"generation": generation, "steps_total": 250, "frames_total": 1_000_000, "seconds_total": 75.0}
     return {**values, "test_mean": 1234.56, "validation_mean": -5.0, **changes}
 
 
 def notify(watcher, trials):
-    """Notify of one trial that finishes, one that resumes and fails, and one that cannot be started."""
+    """Notify of a trial that finishes, a trial that resumes and fails, and a trial that cannot be started."""
     first, second, third = trials
     second = replace(second, status="running")
     watcher.begin([first, second, third], 3, 2)
@@ -39,7 +39,7 @@ def notify(watcher, trials):
     watcher.result(first, row(0))
     watcher.result(second, row(6, test_mean=None, validation_mean=7.25))
     watcher.tick()
-    watcher.started(second, True)  # its process has died, and another one resumes it
+    watcher.started(second, True)  # its process died, and another process resumes it
     watcher.result(first, row(1))
     watcher.ended(replace(first, status="finished"))
     watcher.ended(replace(second, status="failed", reason="ended with exit code 1\nwhy"))
@@ -58,7 +58,7 @@ def search(tmp_path):
 
 
 def chosen(search):
-    """Return trials with values as a search may choose them."""
+    """Return trials with values that a search might sample."""
     return [search.trial(number, {"algorithm.sigma": 0.12345 * (number + 1)}) for number in range(3)]
 
 

@@ -1,4 +1,4 @@
-"""Players and machines that die, stop, leave and join in the middle of a run: it ends, with the same results."""
+"""Runs during which players and machines die, stop, leave and join finish with the same results."""
 
 import os
 import random
@@ -19,7 +19,7 @@ LONG = {
     "training": {"generations": 45, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
 }
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "2"))
-SECONDS = 120  # for what a test waits for; none takes half of it
+SECONDS = 120  # time limit of waits; no wait takes half of it
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def expected(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """For all of them: what has died before must not matter to a run."""
+    """Provide one cluster for all tests: earlier deaths must not affect a run."""
     with SimulatedCluster(2) as found:
         yield found
 
@@ -40,7 +40,7 @@ def on_two(path, cluster, **options):
 
 @pytest.mark.slow
 def test_kills(cluster, expected, tmp_path):
-    """Of one player or of all at once, while they start or while they play."""
+    """Kill one player or all at once, while they start or play."""
     process, rng, kills = on_two(tmp_path / "run", cluster), random.Random(0), 0
     wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     while kills < KILLS:
@@ -70,7 +70,7 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
-    """What it had done before is not charged to the threads that are left."""
+    """Earlier work of the lost machine does not affect the idle share of the remaining threads."""
     (pace := tmp_path / "slow").touch()
     changes = {
         "env": {
@@ -95,14 +95,14 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_players_stop_answering(cluster, expected, tmp_path):
-    """First one of two, whose episodes the other plays; then the other, too, and both are replaced."""
+    """First one of two players, whose episodes the other plays; then the other as well, and both are replaced."""
     process, log = on_two(tmp_path / "run", cluster), tmp_path / "run" / "log.txt"
     wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     stopped = cluster.players()
     assert len(stopped) == 2
     try:
         os.kill(stopped[0], signal.SIGSTOP)
-        wait_until(lambda: "does not answer; its episodes are played elsewhere" in log.read_text(), process)
+        wait_until(lambda: "does not respond; its episodes are also played elsewhere" in log.read_text(), process)
         assert count_rows(tmp_path / "run") < LONG["training"]["generations"]
         os.kill(stopped[1], signal.SIGSTOP)
         finish(process)
@@ -110,7 +110,7 @@ def test_players_stop_answering(cluster, expected, tmp_path):
         for pid in stopped:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-    assert "nor does any other" in log.read_text()
+    assert "no player responds" in log.read_text()
     assert results(tmp_path / "run") == expected
 
 
@@ -118,7 +118,7 @@ def test_players_stop_answering(cluster, expected, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("lost", ["raylet", "gcs_server"])
 def test_what_the_driver_cannot_do_without_is_killed(lost, tmp_path):
-    """The driver's raylet, or the head's server: Ray then ends the process, and a line says so."""
+    """The driver's raylet or the head's server: Ray then terminates the process, and a message is printed."""
     endless = {**LONG, "training": {**LONG["training"], "generations": 10**6}}
     with SimulatedCluster(1) as own:
         process = start(tmp_path / "run", endless, own.address)

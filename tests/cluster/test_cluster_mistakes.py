@@ -1,4 +1,4 @@
-"""What goes wrong with clusters, and what `neuroevo cluster check` says of one."""
+"""Failures of clusters, and the output of `neuroevo cluster check`."""
 
 import re
 import signal
@@ -104,13 +104,13 @@ def test_an_episode_that_kills_its_player_is_named(cluster, tmp_path):
     process = start(tmp_path / "run", changes, cluster.address)
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 1, output
-    seed = int(re.search(r"has cost 2 players.* seed (\d+) of Genome", output).group(1))
+    seed = int(re.search(r"has killed 2 players.* seed (\d+) of Genome", output).group(1))
     assert seed % 2**31 % 3 == 1  # as environments of Gymnasium are seeded
 
 
 @pytest.mark.slow
 def test_a_run_is_terminated(cluster, tmp_path):
-    """Ray replaces the handler of SIGTERM; a run on a cluster ends as others do."""
+    """Ray replaces the handler of SIGTERM; a run on a cluster nevertheless ends as other runs do."""
     endless = {**SMALL, "training": {**SMALL["training"], "generations": 10**6}}
     process = start(tmp_path / "run", endless, cluster.address)
     wait_until(lambda: count_rows(tmp_path / "run"), process)

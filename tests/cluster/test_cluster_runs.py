@@ -1,4 +1,4 @@
-"""Runs on a simulated cluster are the runs of one machine, bit for bit."""
+"""Runs on a simulated cluster are bit-identical to runs on one machine."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ def test_players_look_for_a_named_module_in_the_driver_s_folder_after_all_others
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_a_driver_killed_within_a_generation(cluster, tmp_path):
-    """The one that goes on has the others' outcomes, and plays only what is missing."""
+    """The resumed driver reuses the outcomes of the killed one, and plays only the missing episodes."""
     changes = {
         "algorithm": {"name": "ga", "population": 40, "parents": 4, "sigma": 0.05, "validation_candidates": 3},
         "training": {"generations": 2, "max_episode_steps": 60, "validation_episodes": 3, "test_episodes": 0},

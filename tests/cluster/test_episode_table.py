@@ -1,4 +1,4 @@
-"""A batch as a table: its episodes come back as they were, and it is small."""
+"""Tables of episodes: decoding restores the episodes, and tables are small."""
 
 import pickle
 from dataclasses import replace
@@ -21,7 +21,7 @@ SCALES = st.sampled_from([0.002, 0.02, -0.02, 1.0]).map(lambda scale: float(np.f
 
 @st.composite
 def families(draw):
-    """Genomes that descend from one another, and so share prefixes, as generations do."""
+    """Draw genomes that descend from one another and share prefixes, as in generations."""
     bases = st.one_of(SEEDS, st.sampled_from(CENTERS))
     networks = st.one_of(st.integers(0, 2), st.sampled_from(NETWORKS))
     genomes = [Genome(draw(bases), network=draw(networks)) for _ in range(draw(st.integers(1, 3)))]
@@ -43,7 +43,7 @@ def batches(draw):
 
 
 def reader_of(table):
-    """Of a table as another process gets it."""
+    """Return a reader of a table after a round trip through pickle."""
     centers = {center.name: center for center in CENTERS}
     sent = pickle.loads(pickle.dumps(replace(table, tree=table.tree.without_weights())))
     return TableReader(sent, [centers[center.name] for center in table.tree.centers])
@@ -70,7 +70,7 @@ def test_shared_parents(episodes):
 
 
 def a_generation(parents=20, size=1000, depth=200):
-    """Of parents that have nothing in common: the worst case."""
+    """Return a generation of unrelated parents, the worst case."""
     rng = np.random.default_rng(0)
     scale = float(np.float32(0.002))
     chains = [tuple((int(seed), scale) for seed in rng.integers(2**63, size=depth)) for _ in range(parents)]

@@ -1,4 +1,4 @@
-"""A player without Ray: what it plays, what it fetches, and what it refuses."""
+"""Player without Ray: results, fetched tables, and rejected settings."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ def dimension():
 
 @pytest.fixture
 def make_player():
-    """Makes players that are closed after the test."""
+    """Provide a factory of players that are closed after the test."""
     with ExitStack() as stack:
         yield lambda *arguments: stack.enter_context(Player(*arguments))
 
@@ -44,7 +44,7 @@ def episodes_of(bases):
 
 
 def played(player, tables, pieces, client="run"):
-    """What comes of a client's pieces, as batches of the sizes of the tables."""
+    """Return the outcomes of a client's pieces, as batches of the sizes of the tables."""
     batches = {number: Batch(len(table)) for number, table in tables.items()}
     new = {piece.batch: piece.batch for piece in pieces}
     player.submit(client, [(piece, 0) for piece in pieces[:1]], new)

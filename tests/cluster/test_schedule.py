@@ -1,4 +1,4 @@
-"""Who plays what: every episode gets exactly one result, whoever dies, falls silent, joins or is slow meanwhile."""
+"""Each episode gets exactly one result, even if players die, become unresponsive, join or are slow."""
 
 from random import Random
 
@@ -15,7 +15,7 @@ def numbers(pieces):
 
 
 def one_batch(episodes, players=(), retries=3):
-    """A schedule with a batch 0 and players of these slots, numbered from 0."""
+    """Return a schedule with a batch 0 and players with these numbers of slots, numbered from 0."""
     schedule = Schedule(retries)
     for number, slots in enumerate(players):
         schedule.add_player(number, slots)
@@ -63,7 +63,7 @@ def test_short_episodes_are_worth_no_call_each():
 
 
 def test_what_is_ahead_is_shared_out_by_slots():
-    """No player keeps episodes waiting that others could begin at once."""
+    """No player queues episodes that other players could start at once."""
     schedule = one_batch(12, [8, 4])
     assert len(numbers(schedule.take(0))) == 9
     assert len(numbers(schedule.take(1))) == 3
@@ -108,7 +108,7 @@ def test_a_player_with_nothing_to_do_plays_what_a_slower_one_has():
         fast += [index for _, index in numbers(schedule.take(0, 9.0))]
         schedule.finish(0, 0, fast, 9.0)
     assert slow and schedule.held(1) == len(slow)
-    assert schedule.take(1, 9.0) == []  # nobody is slower than it is
+    assert schedule.take(1, 9.0) == []  # no player is slower
     again = [index for _, index in numbers(schedule.take(0, 9.0))]
     assert again == slow[:2] and schedule.take(0, 9.0) == []  # as many as it has slots, each once
     assert schedule.finish(0, 0, again, 10.0).tolist() == [0, 1]
@@ -135,7 +135,7 @@ def test_a_silent_player_that_answers_again_does_not_get_what_it_has():
 
 
 def play_with_a_killer(killer, episodes, retries, players):
-    """Plays a batch in which an episode kills whoever plays it; each player plays its oldest episodes first."""
+    """Play a batch in which an episode kills its player; each player plays its oldest episodes first."""
     schedule, held, born = one_batch(episodes, [2] * players, retries), {}, players
     over, deaths = set(), 0
     for _ in range(100 * episodes):
@@ -160,7 +160,7 @@ def test_an_episode_that_kills_is_found(retries, players):
     with pytest.raises(KilledTooOften) as raised:
         play_with_a_killer(killer=7, episodes=40, retries=retries, players=players)
     assert (raised.value.batch, raised.value.episode) == (0, 7)
-    assert raised.value.deaths == max(2, retries)  # who it was is known once it was played alone
+    assert raised.value.deaths == max(2, retries)  # the killer is known once it was played alone
 
 
 @given(
@@ -170,7 +170,7 @@ def test_an_episode_that_kills_is_found(retries, players):
     st.integers(0, 12),
 )
 def test_every_episode_gets_one_result(sizes, slots, seed, troubles):
-    """Players finish some of what they have, in any order; some die, fall silent or join."""
+    """Players finish some of their episodes in any order; some die, become unresponsive or join."""
     random = Random(seed)
     schedule = Schedule(retries=1000)
     for number, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""Runs on three machines with networks of their own, which are cut, slowed and killed: the results of one machine."""
+"""Runs on three machines whose networks are cut and slowed, or which are killed, give the results of one machine."""
 
 import os
 import signal
@@ -72,7 +72,7 @@ class Run:
         wait_until(lambda: self.rows >= wanted, self.process)
 
     def wait(self, seconds):
-        """Lets time pass, while the run goes on."""
+        """Wait while the run continues."""
         until = time.monotonic() + seconds
         wait_until(lambda: time.monotonic() > until, self.process, 2 * seconds + 60)
 
@@ -199,7 +199,7 @@ def test_machines_that_are_refused(mend, run, expected):
 
 
 def test_the_head_is_killed(run):
-    """The last test, as no cluster is left: the run goes on for as long as Ray lets it, and ends when it should."""
+    """The last test, as no cluster is left: the run continues for as long as Ray permits, and then ends."""
     run.start()
     run.wait_for_rows(2)
     assert run.cluster.machines[0].kill("gcs_server") == 1

@@ -1,4 +1,4 @@
-"""A configuration to make mistakes in, and what the commands say about one."""
+"""Fixtures for invalid configurations and the commands' error messages."""
 
 import pytest
 from typer.testing import CliRunner
@@ -10,9 +10,9 @@ SOME = '[env]\nname = "frostbite"\n[network]\nname = "model"\n[training]\ngenera
 
 @pytest.fixture
 def error_line(tmp_path, monkeypatch):
-    """Runs `train` and `config check`, which must refuse the arguments in the same words, and returns these.
+    """Run `train` and `config check`, which must reject the arguments with the same message, and return the message.
 
-    The current folder has some.toml, which is right.
+    The current folder contains a valid some.toml.
     """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "some.toml").write_text(SOME)

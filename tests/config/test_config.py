@@ -1,4 +1,4 @@
-"""Configurations: what is accepted, every message, overrides and the round trip through TOML."""
+"""Configurations: accepted values, error messages, overrides and the round trip through TOML."""
 
 import re
 from dataclasses import fields
@@ -191,27 +191,30 @@ def test_the_settings_of_mlp_are_filled_in():
     ("tables", "expected"),
     [
         (HOPPER,
-         ['network.name = "large_model": this network is for screens, and Hopper-v5 shows numbers; expected mlp']),
+         ['network.name = "large_model": this network requires images, but Hopper-v5 has vector '
+          "observations; expected mlp"]),
         ({**HOPPER, "network": {"name": "mlp", "dtype": "int8"}},
-         ['network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
+         ['network.dtype = "int8": Hopper-v5 has vector observations, expected float32']),
         ({**HOPPER, "network": {"name": "nature_dqn", "dtype": "int8", "hidden": [3], "activation": "tanh"}},
-         ['network.name = "nature_dqn": this network is for screens, and Hopper-v5 shows numbers; expected mlp',
-          "network.hidden = [3]: nature_dqn has its own layers, expected mlp, or no such key",
-          'network.activation = "tanh": nature_dqn has its own layers, expected mlp, or no such key',
-          'network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
+         ['network.name = "nature_dqn": this network requires images, but Hopper-v5 has vector '
+          "observations; expected mlp",
+          "network.hidden = [3]: nature_dqn does not support this key: expected mlp, or the key left out",
+          'network.activation = "tanh": nature_dqn does not support this key: expected mlp, or the key left out',
+          'network.dtype = "int8": Hopper-v5 has vector observations, expected float32']),
         ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalize_observations": True}},
-         ["network.hidden = [64]: large_model has its own layers, expected mlp, or no such key",
-          "network.action_bins = 5: an action in frostbite is one of several, not a vector of numbers; expected 0",
-          "network.normalize_observations = true: frostbite shows screens, not numbers; expected false"]),
+         ["network.hidden = [64]: large_model does not support this key: expected mlp, or the key left out",
+          "network.action_bins = 5: frostbite has discrete actions, not continuous actions; expected 0",
+          "network.normalize_observations = true: frostbite has image observations, expected false"]),
         ({**LEAST, "network": {"name": "mlp", "hidden": [8], "dtype": "int8"}},
          ['network.dtype = "int8": mlp has tanh between its layers, expected a network with relu']),
         ({**LEAST, "env": {"name": "hard_maze"}},
-         ['network.name = "large_model": this network is for screens, and hard_maze shows numbers; expected mlp']),
+         ['network.name = "large_model": this network requires images, but hard_maze has vector '
+          "observations; expected mlp"]),
         ({**LEAST, "env": {"name": "hard_maze", "options": {"observation": "image"}},
           "network": {"dtype": "int8", "normalize_observations": True}},
-         ['network.dtype = "int8": an action in hard_maze is a vector, which ends in tanh; expected float32, or '
-          "action_bins",
-          "network.normalize_observations = true: hard_maze shows screens, not numbers; expected false"]),
+         ['network.dtype = "int8": hard_maze has continuous actions, whose network ends in tanh; expected '
+          "float32, or action_bins",
+          "network.normalize_observations = true: hard_maze has image observations, expected false"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": []}},
          ["network.hidden = []: expected a list of one or more numbers in [1, 65536]"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": [64, 0]}},
@@ -221,13 +224,14 @@ def test_the_settings_of_mlp_are_filled_in():
         ({**HOPPER, "network": {"name": "mlp", "activation": "gelu"}},
          ["network.activation = \"gelu\": expected 'tanh' or 'relu'"]),
         *(({**HOPPER, "network": {"name": "mlp", "action_bins": bins}},
-           [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
+           [f"network.action_bins = {bins}: expected 0 (continuous actions) or a number in [2, 1024]"])
+          for bins in (1, -2, 1025)),
         ({**HOPPER, "network": {"name": "mlp", "normalize_observation": True}},
          ["network.normalize_observation = true: there is no such key; did you mean normalize_observations? (keys of "
           "[network]: name, layers, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
          ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info --games` lists '
-          "the environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),
+          "the environments)", "network.action_bins = 1: expected 0 (continuous actions) or a number in [2, 1024]"]),
     ],
 )  # fmt: skip
 def test_networks_that_do_not_fit(tables, expected):
@@ -235,7 +239,7 @@ def test_networks_that_do_not_fit(tables, expected):
 
 
 def test_the_largest_numbers():
-    """What is one more, or not a 32-bit number any more, is refused: see test_mistakes."""
+    """Larger values, also beyond 32 bits, are rejected: see test_mistakes."""
     count, single = 2**31 - 1, float(np.finfo(np.float32).max)
     config = make_config(
         {
@@ -347,7 +351,7 @@ def test_toml_round_trip(seed, total_steps, sigma, name, options, start_from, th
     ("env", "key", "own"), [("hard_maze", "map", "medium"), ("HalfCheetah-v5", "xml_file", "half_cheetah.xml")]
 )
 def test_files_are_known_by_their_absolute_paths(tmp_path, monkeypatch, env, key, own):
-    """So that a run's configuration means the same from every folder; what comes with an environment keeps its name."""
+    """A run's configuration is valid in every folder; the files of an environment's package keep their names."""
 
     def options(**given):
         tables = {"env": {"name": env, "options": given}, "network": {"name": "mlp"}, "training": {"generations": 1}}

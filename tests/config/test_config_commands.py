@@ -1,4 +1,4 @@
-"""`neuroevo config`: what is fine, what is shown, and a start that documents every key."""
+"""`neuroevo config`: check, show, and an initial configuration that documents every key."""
 
 import re
 import subprocess
@@ -59,7 +59,7 @@ def test_check_tries_the_environment_and_what_a_run_starts_from(file, tmp_path):
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines() == [
         f"neuroevo: 2 problems in {file}:",
-        "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
+        "  pong cannot be made: atari option mode is 2, which pong does not support; expected one of: 0, 1",
         f'  training.start_from = "{tmp_path}": there is no run in {tmp_path}: expected {tmp_path / "run.db"}',
     ]
     assert invoke("show", file, *changes).exit_code == 0
@@ -96,10 +96,10 @@ def test_show_without_a_file_documents_every_key(name):
         own = own[: own.index("")] if "" in own else own
         for field in fields(kind):
             if (section, field.name) == ("env", "options"):
-                continue  # a table of its own
+                continue  # a separate table
             (at,) = [i for i, line in enumerate(own) if line.startswith((f"{field.name} =", f"# {field.name} ="))]
             assert re.match(r"# (?!\w+ =)", own[at - 1]), "no documentation"
-    assert "# Everything random in the run follows from it, in [0, 2**63).\nseed = 0\n" in result.stdout
+    assert "# Seed of all random numbers in the run, in [0, 2**63).\nseed = 0\n" in result.stdout
     assert "# threads =\n" in result.stdout
     assert '# protocol = "uber"\n' in result.stdout
 

@@ -1,4 +1,4 @@
-"""Configurations and sweeps, damaged at random: what was meant, or a UserError that names the file, never another."""
+"""Randomly damaged configurations and sweeps are loaded or raise a UserError that names the file, nothing else."""
 
 import json
 import os
@@ -42,7 +42,7 @@ OF_STRATEGIES = {
 
 
 def read(path, text):
-    """A configuration's file with this text is read, or refused by its name."""
+    """A configuration file with this text is loaded, or rejected with its name in the message."""
     path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogatepass"))
     with bounded(64):
         try:
@@ -58,7 +58,7 @@ def read(path, text):
 @given(seed=seeds)
 def test_damaged_toml(tmp_path_factory, seed):
     text = damaged(TOML.encode(), seed)
-    if b":" not in text:  # which names somebody's own module, to be imported
+    if b":" not in text:  # references an external module, which would be imported
         read(tmp_path_factory.getbasetemp() / "damaged.toml", text)
 
 
@@ -114,7 +114,7 @@ def test_names_that_no_file_has(tmp_path, name):
     with pytest.raises(UserError, match="^(cannot read |'a)"):
         load_config(name)
     path = write(tmp_path, f"configs = [{json.dumps(name)}]")
-    with pytest.raises(UserError, match="cannot read |no file's name"):
+    with pytest.raises(UserError, match="cannot read |not a valid file name"):
         load_sweep(path)
 
 

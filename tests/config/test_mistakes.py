@@ -1,4 +1,4 @@
-"""Mistakes in keys and values: the problem has the key, the value and what was expected, and both commands print it."""
+"""Invalid keys and values: both commands print the key, the value and what was expected."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from neuroevo.system.reading import tomllib
 
 @pytest.fixture
 def problem(error_line):
-    """The one problem that an override makes, which the commands print as the only one."""
+    """Return the single problem of an override, which both commands print."""
 
     def of(override):
         with pytest.raises(ConfigError) as raised:
@@ -31,7 +31,7 @@ def problem(error_line):
 
 
 def parts(override):
-    """Key and value of KEY=VALUE; what is no TOML is text."""
+    """Return key and value of KEY=VALUE; invalid TOML is a string."""
     key, text = override.split("=", 1)
     try:
         return key, tomllib.loads(f"value = {text}")["value"]
@@ -40,11 +40,11 @@ def parts(override):
 
 
 def same(one, other):
-    """Equality by which NaN equals itself."""
+    """Equality in which NaN equals itself."""
     return one == other or (isinstance(one, float) and math.isnan(one) and math.isnan(other))
 
 
-AT_MOST = {  # a reason: overrides with a value that is refused for it
+AT_MOST = {  # reason -> overrides that are rejected for this reason
     "expected at most 4096": ["hardware.threads=4097", "hardware.threads=4294967297", "hardware.lanes=4097"],
     "expected at most 65536": ["hardware.slots=65537"],
     "expected at most 2147483647": [
@@ -201,7 +201,7 @@ def test_a_missing_rom(problem, tmp_path, monkeypatch):
 
     def reason(folder):
         monkeypatch.setenv("ALE_ROMS_DIR", str(folder))
-        found = problem("training.seed=0")  # which is fine
+        found = problem("training.seed=0")  # a valid value
         assert (found.key, found.value) == ("env.name", "frostbite")
         return found.reason
 

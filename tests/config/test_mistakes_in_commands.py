@@ -1,4 +1,4 @@
-"""Files that are no configurations, overrides and command lines that are wrong: exit code 2 and what was expected."""
+"""Invalid configuration files, overrides and command lines: exit code 2 and a message with the expected input."""
 
 import pytest
 from typer.testing import CliRunner

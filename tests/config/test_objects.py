@@ -1,4 +1,4 @@
-"""Classes and functions where configurations have names: what a script defines is trained, kept and played again."""
+"""Classes and functions in place of names in configurations: a script's classes are trained, stored and replayed."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ def test_what_a_script_defines(tmp_path, words, module):
     assert done.stdout == f"{module}:narrow {module}:Search\n"
     command = [sys.executable, "-m", "neuroevo", "evaluate", str(folder / "run"), "--episodes", "2", "--json"]
     outcomes = []
-    for place in (folder, tmp_path):  # in the second, by the source that the run has kept
+    for place in (folder, tmp_path):  # in the second, from the run's copy of the source
         result = subprocess.run(command, cwd=place, check=True, capture_output=True, text=True)
         outcomes.append(json.loads(result.stdout)["returns"])
     assert outcomes[0] == outcomes[1]
@@ -90,7 +90,7 @@ def fitness(run):
 
 @pytest.mark.parametrize("network", [lambda shape, outputs: [], own_networks.made()])
 def test_what_no_module_has(network):
-    with pytest.raises(UserError, match="cannot be imported, expected a class or function at the top of a module"):
+    with pytest.raises(UserError, match="cannot be imported, expected a class or function at a module's top level"):
         load_config("smoke", {"network.name": network})
 
 

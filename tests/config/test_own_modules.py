@@ -1,4 +1,4 @@
-"""The source of a user's modules is kept with the run, and shown where it fails."""
+"""The source of a user's modules is copied to the run, and shown in tracebacks."""
 
 import hashlib
 import os
@@ -60,7 +60,7 @@ def neuroevo(folder, *words):
 
 @pytest.fixture
 def project(tmp_path):
-    """A folder with a package of two parts in which a run was made."""
+    """Folder with a run and the package of two modules that it references."""
     folder = tmp_path / "project"
     (folder / "of_mine").mkdir(parents=True)
     (folder / "of_mine" / "here.py").write_text(textwrap.dedent(SOURCE))
@@ -94,7 +94,7 @@ def test_a_module_that_has_changed_is_told_when_the_run_is_resumed(project):
     done = neuroevo(project, "train", "--resume", "run", "--set", "training.generations=3")
     assert done.returncode == 0, done.stderr
     changed = project / "of_mine" / "here.py"
-    assert f"neuroevo: {changed} has changed since the run began, which may change its results: run/own/" in done.stderr
+    assert f"neuroevo: {changed} has changed since the run began, which may change its results; run/own/" in done.stderr
 
 
 def test_the_user_s_own_traceback_needs_no_debug(project):

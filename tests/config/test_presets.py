@@ -1,4 +1,4 @@
-"""The presets: every one loads, describes itself, and starts; names that are none are explained."""
+"""Each preset loads, has a description and starts; unknown names have a helpful message."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -116,8 +116,8 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
         2 if hasattr(algorithm, "validation_candidates") else 0,
     )
     played = (4, validation_candidates), (4, validation_candidates)
-    if centers is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
+    if centers is not None:  # NS strategies first evaluate all centers, then the pairs of the center that moves
         played = (centers, centers), (4, 1)
     for row, (population, validation) in zip((first, second), played, strict=True):
         assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
-    # Nobody dies within 3 steps.
+    # No episode ends within 3 steps.

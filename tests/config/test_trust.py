@@ -1,4 +1,4 @@
-"""What a run's folder from somebody else may not do, and what nobody is asked about: docs/security.md."""
+"""Runs of other users require trust for external code, the user's own runs do not: docs/security.md."""
 
 import pickle
 import py_compile
@@ -83,7 +83,7 @@ def write(path, text):
 
 
 class Person:
-    """Somebody with a key, a folder to work in, and a file that tells whether a module of `theirs` has run."""
+    """User with a state folder, a working folder, and a file that shows whether a module of `theirs` was imported."""
 
     def __init__(self, home, command):
         self.command = command
@@ -98,7 +98,7 @@ class Person:
         return self.command(*words, folder=self.work, variables=self.variables, real=True)
 
     def has_run(self):
-        """Whether the module has since the last time."""
+        """Whether the module was imported since the last call."""
         found = self.marker.exists()
         self.marker.unlink(missing_ok=True)
         return found
@@ -106,7 +106,7 @@ class Person:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, toy_command):
-    """A stranger with a run of modules of their own."""
+    """Another user with a run that references their own modules."""
     stranger = Person(tmp_path_factory.mktemp("stranger"), toy_command)
     write(stranger.work / "theirs.py", MODULE)
     write(stranger.work / "run.toml", RUN)
@@ -118,7 +118,7 @@ def made(tmp_path_factory, toy_command):
 
 @pytest.fixture
 def user(tmp_path, monkeypatch, toy_command):
-    """This user, also in this process."""
+    """The current user, also of this process."""
     person = Person(tmp_path / "user", toy_command)
     for name, value in person.variables.items():
         monkeypatch.setenv(name, value)
@@ -131,13 +131,13 @@ def user(tmp_path, monkeypatch, toy_command):
 
 @pytest.fixture
 def run(made, user):
-    """The stranger's run as this user got it."""
+    """The current user's copy of the other user's run."""
     return Path(shutil.copytree(made.work / "run", user.work / "got"))
 
 
 @pytest.fixture
 def own(made, user):
-    """The same run, made by this user with modules of the same content."""
+    """The same run, made by the current user with modules of the same content."""
     shutil.copy(made.work / "theirs.py", user.work)
     shutil.copy(made.work / "run.toml", user.work)
     done = user("train", "run.toml", "--out", "mine")
@@ -147,7 +147,7 @@ def own(made, user):
 
 
 def commands(run):
-    """Every command that reads a run, with what it needs beside it."""
+    """Each command that reads a run, with its other arguments."""
     write(run.parent / "starts.toml", PLAIN + f"    start_from = '{run}'\n")
     write(run.parent / "sweep.toml", f"[sweep]\nconfigs = '{run}/config.toml'\nout = '{run.parent}/sweep'\n")
     return [
@@ -166,7 +166,7 @@ def commands(run):
 
 
 def went_on(words, done):
-    """Whether a command did what it is for, or came as far as it can, to another network."""
+    """Whether a command succeeded, or failed only because the other network is incompatible."""
     if "starts.toml" in words:
         return done.returncode == 2 and "its network is theirs:small" in done.stderr
     return done.returncode == 0
@@ -179,19 +179,19 @@ def test_no_command_runs_what_a_stranger_s_run_names(user, run):
         assert done.returncode == 2, (words, done.stderr)
         assert "theirs" in done.stderr and "--trust" in done.stderr, words
         assert "was not begun on this machine" in done.stderr, (words, done.stderr)
-    assert not (user.home / "state").exists()  # looking writes no list
+    assert not (user.home / "state").exists()  # reading commands write no list
 
 
 @pytest.mark.thorough
 def test_every_command_runs_it_for_who_trusts_it(user, run):
     for words in commands(run):
-        if words[0] == "sweep":  # whose trials are processes with configurations of their own
+        if words[0] == "sweep":  # trials are processes with separate configurations
             shutil.copy(run / "own" / "theirs.py", user.work)
         done = user(*words, "--trust")
         assert user.has_run(), words
         assert went_on(words, done), (words, done.stderr)
     (user.work / "theirs.py").unlink()
-    assert user("evaluate", run, *PLAY).returncode == 0  # it was resumed here: now it is this user's
+    assert user("evaluate", run, *PLAY).returncode == 0  # resumed here, so the run now belongs to this user
 
 
 def test_the_api_asks_as_well(user, run):
@@ -220,17 +220,17 @@ def test_the_api_asks_as_well(user, run):
 def test_who_made_a_run_is_asked_nothing(user, own):
     for words in commands(own):
         if words[0] in ("render", "sweep"):
-            continue  # which take longest, and read as the others do
+            continue  # the slowest commands, which read runs as the others do
         done = user(*words)
         assert went_on(words, done), (words, done.stderr)
         assert user.has_run(), words
-    (user.work / "theirs.py").unlink()  # only the run has it from now on
+    (user.work / "theirs.py").unlink()  # from here on, only the run has the module
     assert user("evaluate", own, *PLAY).returncode == 0 and user.has_run()
     assert (user.home / "state" / "neuroevo" / "runs").stat().st_mode & 0o777 == 0o600
 
 
 def set_config(run, text):
-    """Has a run another configuration, also for people."""
+    """Change a run's configuration, in the database and in config.toml."""
     forge(run, "run", "id = 1", config=text)
     (run / "config.toml").write_text(text)
 
@@ -242,7 +242,7 @@ def edit(file, old, new):
 
 
 def test_a_folder_from_elsewhere_is_another_run(user, own, made):
-    """Not even in the place of a run that was begun here, and a copy or a moved run is one, too."""
+    """Also at the path of a run that was started here; copied and moved runs count as external, too."""
     moved = own.rename(user.work / "elsewhere")
     copied = Path(shutil.copytree(moved, user.work / "copied"))
     shutil.copytree(made.work / "run", own)
@@ -276,7 +276,7 @@ def test_a_list_that_cannot_be_written_is_no_reason_to_fail(user, made):
     assert user("evaluate", "mine", *PLAY, "--trust").returncode == 0
     (user.home / "state").unlink()
     assert user("train", "--resume", "mine", "--set", "training.generations=3", "--trust").returncode == 0
-    assert user("evaluate", "mine", *PLAY).returncode == 0  # whoever trusted it is not asked again
+    assert user("evaluate", "mine", *PLAY).returncode == 0  # a trusted run needs no further --trust
 
 
 def test_runs_of_the_package_s_own_never_ask(user, made):
@@ -295,7 +295,7 @@ def test_runs_of_the_package_s_own_never_ask(user, made):
 
 @pytest.mark.parametrize(
     ("plain", "named", "misspelt"),
-    [  # a misspelt name counts as the one that was meant
+    [  # a misspelt key is treated as the closest valid key
         (("theirs:small", "mlp"), "[algorithm]", "[algoritm]"),
         (("theirs:small", "mlp"), 'name = "theirs:Climbing"', 'nme = "theirs:Climbing"'),
         (("theirs:Climbing", "ga"), "[network]", "[netwrk]"),
@@ -306,7 +306,7 @@ def test_misspelling_what_is_named_is_no_way_around(user, run, plain, named, mis
     edit(run / "config.toml", *plain)
     edit(run / "config.toml", named, misspelt)
     set_config(run, (run / "config.toml").read_text())
-    shutil.copy(run / "own" / "theirs.py", user.work)  # where any module would be found
+    shutil.copy(run / "own" / "theirs.py", user.work)  # where modules are searched
     for words in (("evaluate", run), ("train", "--resume", run), ("config", "check", run / "config.toml")):
         done = user(*words)
         assert done.returncode == 2 and not user.has_run(), (words, done.stderr)
@@ -324,7 +324,7 @@ def test_a_mistake_on_the_command_line_is_no_way_around(user, run):
 
 
 def test_a_module_of_another_folder_does_not_take_the_kept_one_s_place(user, own):
-    """Whoever looks at a run from a folder of a stranger's gets the run's own module, not the stranger's."""
+    """In another user's folder, commands import the run's copy of a module, not the other user's module."""
     strange = user.work.parent / "strange"
     write(strange / "theirs.py", 'raise SystemExit("a stranger\'s")')
     user.work = strange
@@ -335,7 +335,7 @@ def test_a_module_of_another_folder_does_not_take_the_kept_one_s_place(user, own
 
 
 def test_nor_does_its_package(user, made):
-    """One of the same content, in a package whose beginning is another."""
+    """Module of the same content, in a package with another __init__."""
     write(user.work / "pack" / "theirs.py", MODULE)
     write(user.work / "run.toml", RUN.replace("theirs:", "pack.theirs:"))
     assert user("train", "run.toml", "--out", "mine").returncode == 0
@@ -345,11 +345,11 @@ def test_nor_does_its_package(user, made):
     user.work, run = strange, user.work / "mine"
     done = user("evaluate", run, *PLAY)
     assert done.returncode == 0 and user.has_run(), done.stderr
-    assert "pack" not in done.stderr  # nothing to tell
+    assert "pack" not in done.stderr  # no warning
 
 
 def test_nothing_else_in_the_folder_is_imported(user, own):
-    """Python does not look for modules in own/, and neither reads nor writes compiled code there."""
+    """Python does not search own/ for modules, and neither reads nor writes compiled code there."""
     (user.work / "theirs.py").unlink()
     write(own / "own" / "sideways.py", "")
     (own / "own" / "__pycache__").mkdir()
@@ -382,7 +382,7 @@ def test_a_sweep_is_read_only_where_it_began(user):
     Study(sweep.out, new=True).begin(sweep, lambda trial: True)
     moved = sweep.out.rename(user.work / "moved")
     shutil.copytree(moved, sweep.out)
-    assert len(Study(sweep.out, trust=True).trials()) == 2  # which changes nothing
+    assert len(Study(sweep.out, trust=True).trials()) == 2  # has no effect
     for read in (lambda: Study(sweep.out), lambda: run_sweep(sweep), lambda: Inspection([sweep.out])):
         with pytest.raises(NotTrustedError, match=r"sweep\.db, .* not begun on this machine.*--trust"):
             read()
@@ -392,16 +392,16 @@ def test_a_sweep_is_read_only_where_it_began(user):
 
 
 def test_what_the_user_names_needs_no_trust(user, run, made):
-    """A configuration of the user's own that names the same modules, found where Python finds modules."""
+    """Configuration of the user that references the same modules on Python's search path."""
     shutil.copy(made.work / "theirs.py", user.work)
     write(user.work / "run.toml", RUN)
     done = user("train", "run.toml", "--resume", run, "--set", "training.generations=3")
     assert done.returncode == 0, done.stderr
-    assert user("evaluate", run, *PLAY).returncode == 2  # it is not this user's for that
+    assert user("evaluate", run, *PLAY).returncode == 2  # this does not make the run trusted
 
 
 def test_environments(user, made):
-    """Modules, keywords and models that environments are made of."""
+    """Modules, keywords and models that environments reference."""
     got = user.work / "got"
     write(made.work / "plain.toml", PLAIN)
     if not (made.work / "plain").exists():
@@ -432,7 +432,7 @@ def test_environments(user, made):
         set_config(got, text + f'\n[cluster]\naddress = "{address}"\n')
         done = user("train", "--resume", got)
         assert done.returncode == 2 and expected in done.stderr and "--trust" in done.stderr
-        assert user("evaluate", got, *PLAY).returncode == 0  # which plays here
+        assert user("evaluate", got, *PLAY).returncode == 0  # the environment works here
     done = user("train", "--resume", got, "--cluster", "none", "--set", "training.generations=3")
     assert done.returncode == 0, done.stderr
 
@@ -448,7 +448,7 @@ def test_a_model_that_has_changed_is_told(user):
     done = user("train", "run.toml", "--out", "mine")
     assert done.returncode == 0, done.stderr
     assert user("evaluate", "mine", *PLAY).returncode == 0
-    moved = model.rename(user.work / "moved.xml")  # named on the command line: the user's own
+    moved = model.rename(user.work / "moved.xml")  # given on the command line, so trusted
     words = ("train", "--resume", "mine", "--set", "training.generations=3", "--set", f"env.options.xml_file={moved}")
     done = user(*words)
     assert done.returncode == 0, done.stderr
@@ -466,10 +466,10 @@ def test_no_pickle_of_a_stranger_s_run(user):
     assert user("train", "run.toml", "--out", "mine").returncode == 0
     assert user("train", "--resume", "mine", "--set", "training.generations=3").returncode == 0
     shutil.copytree(user.work / "mine", user.work / "got")
-    again = ("train", "run.toml", "--resume", "got", "--set", "training.generations=4")  # the module is this user's own
+    again = ("train", "run.toml", "--resume", "got", "--set", "training.generations=4")  # with this user's module
     done = user(*again)
-    assert done.returncode == 2 and "holds a pickle" in done.stderr and "--trust" in done.stderr, done.stderr
-    with pytest.raises(ValueError, match="holds a pickle"):
+    assert done.returncode == 2 and "contains a pickle" in done.stderr and "--trust" in done.stderr, done.stderr
+    with pytest.raises(ValueError, match="contains a pickle"):
         neuroevo.runs.reader.RunReader("got", like=neuroevo.load_config("run.toml")).state()
     assert neuroevo.open_run("got", trust=True).state().generation == 3
     done = user(*again, "--trust")

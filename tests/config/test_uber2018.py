@@ -1,4 +1,4 @@
-"""The 2018 code's JSON files: what they mean here, what this version lacks, and runs that they start.
+"""JSON files of the 2018 code: translation, unsupported values, and runs started from them.
 
 The dicts hold the keys and values of gpu_implementation/configurations in uber-research/deep-neuroevolution.
 """
@@ -43,7 +43,7 @@ ES_JSON = {
     "optimizer": {"args": {"stepsize": 0.01}, "type": "adam"},
 }
 ES_GYM_JSON = {**ES_JSON, "game": "gym.CartPole-v1", "model": "SimpleClassifier"}
-CONFIGURATIONS = {  # all there are
+CONFIGURATIONS = {  # all keys
     "ga_atari_config": GA_JSON,
     "rs_atari_config": RS_JSON,
     "es_atari_config": ES_JSON,
@@ -58,7 +58,7 @@ KEYS = (
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a value as a JSON file and returns its path."""
+    """Return a function that writes a value to a JSON file and returns its path."""
 
     def write(values):
         path = tmp_path / "some.json"
@@ -155,7 +155,7 @@ def test_a_2018_population_cannot_be_loaded(problems, tmp_path):
     for path in ("snapshot.pkl", str(tmp_path / "population")):
         assert problems({**GA_JSON, "load_population": path}) == [
             f'load_population = "{path}": a population of the 2018 code cannot be loaded: its seeds index that code\'s '
-            "noise table, so its weights cannot be made here; expected the folder of a run of neuroevo"
+            "noise table, so its weights cannot be restored here; expected the folder of a neuroevo run"
         ]
 
 
@@ -170,7 +170,7 @@ def test_evolution_strategies(written):
 
 @pytest.mark.parametrize("key", ["optimizer", "l2coeff", "return_proc_mode", "load_from"])
 def test_one_key_makes_a_file_one_of_evolution_strategies(written, key):
-    """What it lacks has our defaults, which are the same."""
+    """Missing keys have our defaults, which are the same."""
     given = {**ES_JSON, "load_from": "runs/before"}
     others = {"optimizer", "l2coeff", "return_proc_mode", "load_from"} - {key}
     config = load_config(written({name: value for name, value in given.items() if name not in others}))
@@ -198,10 +198,10 @@ def test_strategies_settings(written):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": it is about the signs of rewards, which are not '
-         'added up here; expected "centered_rank"'),
-        ({"return_proc_mode": "centered_sign_rank"}, 'return_proc_mode = "centered_sign_rank": it is about the signs '
-         'of rewards, which are not added up here; expected "centered_rank"'),
+        ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": signs of rewards are not supported; expected '
+         '"centered_rank"'),
+        ({"return_proc_mode": "centered_sign_rank"}, 'return_proc_mode = "centered_sign_rank": signs of rewards are '
+         'not supported; expected "centered_rank"'),
         ({"return_proc_mode": 3}, 'return_proc_mode = 3: expected "centered_rank"'),
         ({"population_size": 4999}, "population_size = 4999: expected a multiple of 2"),
         ({"l2coeff": -0.5}, "l2coeff = -0.5: expected at least 0"),
@@ -213,10 +213,10 @@ def test_strategies_settings(written):
         ({"optimizer": {"type": "adam", "args": {"momentum": 1}}}, "optimizer.momentum = 1: there is no such key"),
         ({"optimizer": {"type": "adam", "args": 1}}, "optimizer.args = 1: there is no such key"),
         ({"load_from": "ga/snapshot.pkl"}, 'load_from = "ga/snapshot.pkl": a genome of the 2018 code cannot be loaded: '
-         "its seeds index that code's noise table, so its weights cannot be made here; expected the folder of a run of "
-         "neuroevo"),
-        ({"selection_threshold": 20}, "selection_threshold = 20: of the genetic algorithm, in a file that has "
-         "return_proc_mode, l2coeff, optimizer, of evolution strategies; expected the keys of one of them"),
+         "its seeds index that code's noise table, so its weights cannot be restored here; expected the folder of a "
+         "neuroevo run"),
+        ({"selection_threshold": 20}, "selection_threshold = 20: a key of the genetic algorithm in a file with "
+         "keys of evolution strategies (return_proc_mode, l2coeff, optimizer); expected the keys of one algorithm"),
     ],
 )  # fmt: skip
 def test_single_problems_of_strategies(problems, changes, expected):
@@ -236,7 +236,7 @@ def test_gymnasiums_environments(written):
 def test_an_environment_that_gymnasium_has_not(problems):
     values = {**ES_GYM_JSON, "model": "LinearClassifier"}
     assert problems({**values, "game": "gym."}) == [
-        'model = "LinearClassifier": this version does not have that network; expected one of Model, LargeModel, '
+        'model = "LinearClassifier": this network is not supported; expected one of Model, LargeModel, '
         "ModelVirtualBN, SimpleClassifier",
         'game = "gymnasium:": expected the id of an environment, such as gymnasium:CartPole-v1',
     ]
@@ -263,8 +263,8 @@ def test_files_for_clusters_have_one_message_and_a_preset_that_loads(written, va
     with pytest.raises(UserError) as caught:
         load_config(path)
     assert str(caught.value) == (
-        f"{path} is of the 2018 code for clusters, whose keys are not translated; expected a file of its code for "
-        f"GPUs, with game and model, or what is nearest here, with its own settings: neuroevo train {nearest}"
+        f"{path} is a file of the 2018 code for clusters, whose keys are not translated; expected a file of the 2018 "
+        f"code for GPUs, with game and model. The closest preset, which has its own settings: neuroevo train {nearest}"
     )
     preset, *changes = nearest.split(" --set ")
     load_config(preset, changes)
@@ -289,7 +289,7 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
         "population_size = 0: expected at least 1",
         "mutation_power = nan: expected a finite number",
         'episode_cutoff_mode = "adaptive:1,2": expected steps of at least 1, "env_default" or '
-        '"adaptive:start,fraction,ratio,max"; there are 2 of 4 numbers after the colon',
+        '"adaptive:start,fraction,ratio,max"; found 2 of 4 numbers after the colon',
         "num_test_episodes = -1: expected at least 0",
         'timesteps = "many": expected a valid integer',
     ]
@@ -309,8 +309,8 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
         ({"model": 3}, "model = 3: expected a valid string"),
         ({"model": ["Model"]}, 'model = ["Model"]: expected a valid string'),
         ({"game": "maze"}, 'game = "maze": expected an Atari game, or gym. and the name of an environment; in a TOML '
-         'file this is env.name = "HardMaze-v0" with env.options.protocol = "uber", where networks\' outputs mean '
-         "something else"),
+         'file this is env.name = "HardMaze-v0" with env.options.protocol = "uber", which interprets the '
+         "network outputs differently"),
     ],
 )  # fmt: skip
 def test_single_problems(problems, changes, expected):

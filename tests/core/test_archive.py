@@ -1,4 +1,4 @@
-"""An archive: how it grows, its nearest neighbors, and the cells of a grid against a dictionary of the best."""
+"""Archive: appending, nearest neighbors, and the cells of a grid compared with a dictionary of the best genomes."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_it_appends_in_order_and_keeps_the_newest():
     assert archive.behaviors.tolist() == [[0, 2, 3], [4, 5, 6], [0.5, -1, 256]]
 
 
-@pytest.mark.parametrize("size", [2, 40])  # by a tree, and all distances
+@pytest.mark.parametrize("size", [2, 40])  # with a tree, and with all distances
 def test_its_nearest_are_sorted_and_all_where_there_are_few(size):
     rng = np.random.default_rng(size)
     points, others = rng.normal(size=(7, size)), rng.normal(size=(5, size))

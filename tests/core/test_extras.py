@@ -1,4 +1,4 @@
-"""What an installation without an extra says where its packages are needed."""
+"""Error messages of an installation without an extra when its packages are needed."""
 
 import sys
 

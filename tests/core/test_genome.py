@@ -1,4 +1,4 @@
-"""Genomes: chains grow and shrink, JSON keeps every bit of the seeds, and centers are known by their weights."""
+"""Genomes: chains of mutations, lossless JSON, and centers identified by their weights."""
 
 import copy
 import hashlib
@@ -122,7 +122,7 @@ def test_a_long_line_is_built_copied_and_sent_without_recursion():
 
 @given(st.lists(genomes, max_size=6), st.data())
 def test_a_tree_round_trips(roots, data):
-    """Any kinds of mutations on any parents, some of which the encoded genomes share."""
+    """The encoded genomes have any kinds of mutations on any parents, some of them shared."""
     centers = [Center([0.5]), Center([1.0])]
     family = [*roots, Genome(centers[0], 1)]
     for _ in range(6):

@@ -1,6 +1,6 @@
-"""Observations normalized by what earlier populations saw: the statistics, the run that plays with them, and failures.
+"""Observations normalized by statistics of earlier populations: the statistics, runs that use them, and failures.
 
-A toy evaluator plays, which knows what every episode shows; see test_continuous_training for real environments.
+A toy evaluator with known observations plays the episodes; see test_continuous_training for real environments.
 """
 
 import json
@@ -32,7 +32,7 @@ CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalize_o
 
 
 def results_of(ids, failures, rows):
-    """Of episodes that are over; failures by their ids."""
+    """Return results of finished episodes; failures are given by id."""
     count, reasons = len(ids), [failures.get(index, "") for index in ids]
     return EpisodeResults(
         np.array(ids, np.int64), np.zeros(count), np.ones(count, np.int64), reasons, rows, np.zeros((count, 0))
@@ -74,12 +74,12 @@ def test_sums_are_taken_in_the_order_of_the_episodes():
         for row in part:
             totals[population] += row
     assert np.array_equal(np.concatenate([seen.sums, seen.squares]), totals.sum(axis=0)[1:])
-    assert not np.array_equal(rows[::-1].sum(axis=0), totals.sum(axis=0))  # the order tells
+    assert not np.array_equal(rows[::-1].sum(axis=0), totals.sum(axis=0))  # the order matters
 
 
 @given(st.integers(0, 10_000))
 def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
-    """Some have no normalizer."""
+    """Some episodes have no normalizer."""
     rng = np.random.default_rng(seed)
     order, without = rng.permutation(12).tolist(), set(np.flatnonzero(rng.random(12) < rng.random()).tolist())
     rows = np.random.default_rng(1).standard_normal((12, 5)) * 10.0 ** np.arange(-4, 8)[:, None]
@@ -94,8 +94,8 @@ def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
         batch.book(results_of(over, failures, sums))
         booked += over
         first = min(set(range(13)) - set(booked))
-        assert set(batch._waiting) == {index for index in booked if index >= first} - without  # and no others
-        assert all(waiting.base is None for waiting in batch._waiting.values())  # nor what they were rows of
+        assert set(batch._waiting) == {index for index in booked if index >= first} - without
+        assert all(waiting.base is None for waiting in batch._waiting.values())  # copies, not views of larger arrays
     assert batch._waiting == {} and batch.left == 0 and batch.outcomes.failures == failures
     assert np.array_equal(batch.outcomes.observation_sums, expected)
 
@@ -136,7 +136,7 @@ def test_moments_that_do_not_count():
 
 
 def normalizing_start():
-    """A state before generation 0 with which observations are normalized."""
+    """Return a state before generation 0 with observation statistics."""
     return start(ALGORITHM, TRAINING, observation_statistics=ObservationStatistics())
 
 
@@ -155,9 +155,9 @@ def test_a_generation_plays_with_what_the_populations_before_it_saw(late):
         np.testing.assert_allclose(record.normalizer.mean, everything.mean(axis=0), rtol=1e-12)
         deviation = np.sqrt(np.maximum(everything.var(axis=0), 1e-2))
         np.testing.assert_allclose(record.normalizer.std, deviation, rtol=1e-9)
-        for calls in by_phase.values():  # the tests too, however late they are played
+        for calls in by_phase.values():  # including tests, which may be played late
             assert {episode.normalizer for episode in calls[generation]} == {record.normalizer}
-    assert records[1].normalizer.std[0] > 0.2 and records[1].normalizer.std[1] > 20  # neither is the least
+    assert records[1].normalizer.std[0] > 0.2 and records[1].normalizer.std[1] > 20  # neither is clipped to the minimum
     expected = train(ALGORITHM, ToyEvaluator(), TRAINING, normalizing_start())
     assert [timeless(r.row()) for r in records] == [timeless(r.row()) for _, rs in expected for r in rs]
 
@@ -227,7 +227,7 @@ TWO = np.ones(2).tobytes()
 )
 @pytest.mark.parametrize("sealed", [True, False])
 def test_a_damaged_normalizer(tmp_path, mean, std, sealed):
-    """With the checksum of what is in its row now, or with the one before."""
+    """The row has a checksum that is either updated or outdated."""
     path = tmp_path / "run"
     new_run(path, **CHANGES)
     change(path, "UPDATE generations SET normalizer_mean = ?, normalizer_std = ? WHERE generation = 2", mean, std)
@@ -271,11 +271,11 @@ def test_starting_from_a_run_of_another_network(tmp_path, network, expected):
     assert expected in problem.reason
 
 
-# What fails.
+# Failures
 
 
 def some_fail(*seeds_of):
-    """A toy whose episodes of the seeds, modulo 3, fail."""
+    """Return a toy evaluator in which episodes fail if seed % 3 is in `seeds_of`."""
     return ToyEvaluator(failed=lambda episode: f"NaN in {episode.seed}" if episode.seed % 3 in seeds_of else "")
 
 
@@ -295,7 +295,7 @@ def test_failed_episodes_are_the_worst_of_their_phase_and_are_told_of():
     records = [record for _, records in pairs for record in records]
 
     def returns(episodes):
-        """float64 [episodes], from the rule's own words."""
+        """Return effective returns, float64 [episodes], by a direct implementation of the rule."""
         good = [toy.play(episode) for episode in episodes if episode.seed % 3]
         return np.array([toy.play(episode) if episode.seed % 3 else min(good) for episode in episodes])
 

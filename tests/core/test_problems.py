@@ -1,4 +1,4 @@
-"""Problems as objects: their text, their keys, and the error that holds them."""
+"""Problems as objects: their text, their keys, and ConfigError."""
 
 import pickle
 
@@ -68,7 +68,7 @@ def test_an_error_among_others():
 
 
 def test_what_settings_say_of_their_own_values():
-    """Where one value does not fit another the settings say of which key it is; elsewhere pydantic knows."""
+    """Settings report the key if two values do not fit each other; otherwise pydantic reports it."""
     with pytest.raises(ValidationError) as caught:
         GA(population=10)
     assert problems_of("algorithm", caught.value) == [

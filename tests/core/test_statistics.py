@@ -1,4 +1,4 @@
-"""Mean, standard error and confidence interval against SciPy's own and numbers of a printed table."""
+"""Mean, standard error and confidence interval, compared with SciPy and a printed table."""
 
 import sys
 
@@ -44,7 +44,7 @@ def test_what_few_values_do_not_tell():
 
 @pytest.mark.parametrize("power", [-1000, 0, 100, 600, 1020])
 def test_statistics_scale_with_their_values(power):
-    """By a power of two without rounding, as far as floats go."""
+    """Scaling by a power of two is exact within the range of floats."""
     values = np.random.default_rng(0).normal(0.0, 2.0, 7)
     for found, expected in (
         (summarize(np.ldexp(values, power)), summarize(values)),
@@ -64,7 +64,7 @@ def test_what_is_beyond_the_largest_float_is_that_float():
 
 
 def resampled(samples, count, rng):
-    """Interquartile means of resamples, each game's scores drawn from its own: one after another, by sorting."""
+    """Compute interquartile means of resamples, drawn per game, one by one and by sorting."""
     means = []
     for _ in range(count):
         drawn = np.sort(np.concatenate([rng.choice(each, len(each)) for each in samples]))

@@ -1,4 +1,4 @@
-"""protocol = "gymnasium" against Gymnasium's own wrappers around ale-py: observations, rewards and ends are equal."""
+"""protocol = "gymnasium" compared with Gymnasium's wrappers around ale-py: equal observations, rewards and episode ends."""
 
 import ale_py
 import gymnasium
@@ -24,7 +24,7 @@ def make(game, slots=1, **options):
 
 
 def assert_equal_play(pool, reference, steps, rng, cutoffs=CUTOFFS):
-    """Plays random actions in slot 0 and in the reference, episode after episode. Returns the number of episodes."""
+    """Play random actions in slot 0 and in the reference, episode after episode; return the number of episodes."""
     assert pool.num_actions == len(reference.actions)
     episodes, done = 0, True
     for _ in range(steps):
@@ -90,8 +90,8 @@ OTHERS = ["asteroids", "ms_pacman", "video_pinball"]
     "game", ["space_invaders", *(pytest.param(each, marks=pytest.mark.thorough) for each in OTHERS)]
 )
 def test_a_slot_that_begins_again_shows_nothing_of_before(game):
-    # The same start and the same actions, so that most rows of the screens are those of the episode before, which ended
-    # with a step that took both of its screens, one of them, or none.
+    # The same start and actions, so that most rows of the screens are those of the previous episode, which ended with a
+    # step that used both of its screens, one of them, or no screen.
     pool, reference = make(game), GymnasiumEnv(game)
     rng = np.random.default_rng(6)
     for seed in rng.integers(2**63, size=4).tolist():
@@ -166,7 +166,7 @@ def test_the_protocol_of_2018_has_one_kind_of_screen(key, value, own):
         registry.resolve("pong", {key: value})
     (problem,) = raised.value.problems
     assert problem.key == f"env.options.{key}"
-    assert problem.reason == f'the protocol "uber" has {own}; expected that, or protocol = "gymnasium"'
+    assert problem.reason == f'expected {own} with protocol = "uber", or protocol = "gymnasium"'
     rom = registry.resolve("pong").options
     text = str(value).lower()
     with pytest.raises(
@@ -189,7 +189,7 @@ def test_there_is_no_fire_at_reset():
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_an_episode_is_at_most_108000_frames_long():
-    # As those of ALE/*-v5, counted from the end of the emulator's reset; Name This Game has 134 more, to choose a mode.
+    # As for ALE/*-v5, frames count from the end of the emulator's reset; Name This Game has 134 more to choose a mode.
     pool, seed = make("name_this_game", frame_skip=67), 5
     start = GymnasiumEnv("name_this_game").ale.getEpisodeFrameNumber()
     assert start == 134

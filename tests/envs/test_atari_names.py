@@ -1,4 +1,4 @@
-"""What names of Atari games mean: those of Gymnasium's registry its settings, ours the protocol of 2018."""
+"""Names of Atari games: Gymnasium's names imply its settings, neuroevo's the protocol of 2018."""
 
 import re
 
@@ -14,7 +14,7 @@ from neuroevo.native.env_pool import EnvPool
 
 
 def registered():
-    """Gymnasium's Atari environments by their names."""
+    """Gymnasium's Atari environments by name."""
     import ale_py
 
     gymnasium.register_envs(ale_py)
@@ -35,7 +35,7 @@ def test_every_registered_name_has_its_settings_or_is_refused():
         assert problems == [], name
         assert environment.values["protocol"] == "gymnasium"
         assert environment.values["repeat_action_probability"] == settings["repeat_action_probability"], name
-        # Without skipped frames the wrapper skips 4; the names of version 5 skip 4 themselves.
+        # The wrapper skips 4 frames of NoFrameskip environments; environments of version 5 skip 4 themselves.
         assert settings["frameskip"] in (1, 4) and environment.settings()["frame_skip"] == 4
         assert environment.settings()["full_action_space"] == settings["full_action_space"]
         assert settings["max_num_frames_per_episode"] == 108_000
@@ -64,7 +64,7 @@ def test_options_that_are_given_go_before():
 
 
 def test_they_play_otherwise():
-    """The same actions in episodes of the same seeds: sticky actions and the resize tell the names apart."""
+    """The same actions in episodes of the same seeds: sticky actions and resizing distinguish the names."""
     played = {}
     for name in ("boxing", "BoxingNoFrameskip-v4", "ALE/Boxing-v5"):
         pool = EnvPool(registry.resolve(name), 1)
@@ -79,7 +79,7 @@ def test_they_play_otherwise():
 
 
 RIGHT, LEFT, UP, DOWN = (3, 6, 8, 11, 14, 16), (4, 7, 9, 12, 15, 17), (2, 6, 7, 10, 14, 15), (5, 8, 9, 13, 16, 17)
-# Who does not walk there: a cannon below, ladders, hops in all directions, and a game that starts with an animation.
+# Games without free walking: a cannon at the bottom, ladders, diagonal hops, and a game that starts with an animation.
 ELSEWHERE = {
     "player_x": {"berzerk", "demon_attack", "frostbite", "qbert"},
     "player_y": {"frostbite", "hero", "montezuma_revenge", "ms_pacman", "pitfall", "pong", "private_eye", "qbert"},
@@ -111,7 +111,7 @@ def test_named_bytes_follow_the_joystick_and_the_lives(game):
     for name, positive, negative in (("player_x", RIGHT, LEFT), ("player_y", UP, DOWN)):
         if name in values and game not in ELSEWHERE[name]:
             moved = np.diff(values[name])
-            near = np.abs(moved) < 20  # it may jump when it starts anew
+            near = np.abs(moved) < 20  # it may jump at a restart
             forward, backward = (
                 np.sign(moved[near & np.isin(done[1:], codes)]).mean() for codes in (positive, negative)
             )
@@ -131,7 +131,7 @@ def test_a_behavior_may_name_bytes():
     assert np.array_equal(named.behavior([0])[0], memory.behavior([0])[0][[3, 42, 43]])
     for name, given, message in (
         ("montezuma_revenge", ["rooms"], r"one of inventory, level.*did you mean room\?"),
-        ("skiing", ["room"], "expected numbers of bytes from 0 to 127"),
+        ("skiing", ["room"], "expected RAM bytes from 0 to 127"),
         ("skiing", [128], "behavior"),
     ):
         with pytest.raises(ConfigError, match=message):

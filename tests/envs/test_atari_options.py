@@ -1,4 +1,4 @@
-"""The options of the Atari family under the uber protocol, held against ale-py; its screens and its memory."""
+"""Options of the Atari family with the uber protocol, compared with ale-py; its screens and its memory."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def make(game, slots=1, **options):
 
 
 def assert_equal_play(pool, reference, seed, steps, max_frames=0):
-    """One episode of random actions: rewards, ends, screens and memory. Returns the number of steps."""
+    """Compare rewards, ends, screens and memory in an episode of random actions; return the number of steps."""
     rng, step, done = np.random.default_rng(seed), 0, False
     pool.reset([0], [seed], [max_frames])
     reference.reset(seed, max_frames)
@@ -35,7 +35,7 @@ def assert_equal_play(pool, reference, seed, steps, max_frames=0):
 
 
 def play(pool, slot, seed, actions):
-    """What one episode gives: rewards, dones, observations, screens and memory, in bytes."""
+    """Return the rewards, dones, observations, screens and memory of one episode, in bytes."""
     pool.reset([slot], [seed], [0])
     seen = [pool.observe([slot]).tobytes()]
     for action in actions:
@@ -61,11 +61,11 @@ def test_sticky_actions_depend_on_the_seed_alone():
     actions = np.random.default_rng(3).integers(pool.num_actions, size=60)
     first = play(pool, 0, 11, actions)
     pool.reset([0], [12], [0])
-    pool.step([0], [5])  # left in the middle, with an action that a sticky one would repeat
+    pool.step([0], [5])  # abandoned in the middle, after an action that a sticky action would repeat
     assert play(pool, 0, 11, actions) == first
     assert play(pool, 1, 11, actions) == first
     assert play(make("seaquest", repeat_action_probability=0.5), 0, 11, actions) == first
-    # Another seed with as many no-ops is another episode here.
+    # With sticky actions, another seed with as many no-ops is another episode.
     other = next(seed for seed in range(12, 10**6) if noops_of(seed) == noops_of(11))
     assert sticky_seed(other) != sticky_seed(11) and play(pool, 0, other, actions) != first
 
@@ -73,7 +73,7 @@ def test_sticky_actions_depend_on_the_seed_alone():
 def test_the_probability_of_sticky_actions():
     always, never = make("frostbite", repeat_action_probability=1), make("frostbite")
     actions = np.random.default_rng(4).integers(18, size=40)
-    # What is repeated is the no-op before the episode; Frostbite's start presses nothing.
+    # The repeated action is the no-op before the episode, since Frostbite's start presses no button.
     assert play(always, 0, 5, actions) == play(never, 0, 5, [0] * 40)
     assert play(make("frostbite", repeat_action_probability=0.0), 0, 5, actions) == play(never, 0, 5, actions)
 
@@ -221,10 +221,10 @@ def test_all_problems_are_reported():
 def test_unavailable_modes_and_difficulties_are_named_with_the_legal_ones():
     with pytest.raises(NativeError) as caught:
         make("pong", mode=2)
-    assert str(caught.value) == "atari option mode is 2, which pong does not have; expected one of: 0, 1"
+    assert str(caught.value) == "atari option mode is 2, which pong does not support; expected one of: 0, 1"
     with pytest.raises(NativeError) as caught:
         make("backgammon", difficulty=0)
-    assert str(caught.value) == "atari option difficulty is 0, which backgammon does not have; expected one of: 3"
+    assert str(caught.value) == "atari option difficulty is 0, which backgammon does not support; expected one of: 3"
 
 
 def test_options_reach_the_native_code_as_text():
@@ -238,6 +238,6 @@ def test_options_reach_the_native_code_as_text():
         "frame_skip=2",
         "terminal_on_life_loss=false",
     )
-    assert make("pong", repeat_action_probability=1e-7).num_actions == 6  # which Python writes with an exponent
+    assert make("pong", repeat_action_probability=1e-7).num_actions == 6  # formatted with an exponent
     for field in atari.AtariOptions.__pydantic_fields__:
         assert documentation(atari.AtariOptions, field)

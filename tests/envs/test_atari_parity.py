@@ -1,4 +1,4 @@
-"""The Atari env pool through its TensorFlow ops, held against ale-py driven from Python and TensorFlow's resize."""
+"""The Atari env pool through its TensorFlow ops, compared with ale-py driven from Python and TensorFlow's resize."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ class OpPool:
 
 
 def play(pool, slot, seed, max_frames, actions):
-    """Plays one episode, at most len(actions) steps. Returns rewards [T], the last done, observations [T + 1, ...]."""
+    """Play an episode of at most len(actions) steps; return rewards [T], the last done, observations [T + 1, ...]."""
     pool.reset([slot], [seed], [max_frames])
     observations, rewards, done = [pool.observe([slot])[0]], [], False
     for action in actions:
@@ -103,7 +103,7 @@ def test_1000_steps_equal_ale_py(game):
 
 
 def seed_with(noops, at_least=0):
-    """The first seed from at_least on whose episode starts with this number of no-ops."""
+    """Return the first seed from at_least on whose episode starts with this number of no-ops."""
     return next(seed for seed in range(at_least, at_least + 10_000) if noops_of(seed) == noops)
 
 
@@ -122,7 +122,7 @@ def test_first_observation_equals_ale_py(game):
 
 @pytest.mark.parametrize("game", ["breakout", "seaquest", "freeway"])
 def test_equals_ale_py_with_restored_snapshots(game):
-    # One emulator that restores a snapshot, as the pool does, in place of a fresh one per episode.
+    # One emulator that restores a snapshot, as the pool does, instead of a fresh one per episode.
     pool, reference = OpPool(game, 1), ReferenceEnv(game, fresh=1)
     rng = np.random.default_rng(5)
     for seed in rng.integers(2**63, size=3).tolist():
@@ -148,7 +148,7 @@ def test_episodes_replay_whatever_was_played_before(game):
     rng = np.random.default_rng(3)
     actions = rng.integers(pool.num_actions, size=80)
     first = play(pool, 0, 11, 0, actions)
-    # Played before the second time: a long episode, one that is left in the middle, and one that is cut at once.
+    # Played in between: a long episode, an episode abandoned in the middle, and one cut off immediately.
     play(pool, 0, 12, 2000, rng.integers(pool.num_actions, size=500))
     play(pool, 0, 13, 0, actions[:7])
     play(pool, 0, 14, 1, actions)
@@ -167,7 +167,7 @@ def test_seeds_draw_the_noops(game):
         rewards, _, observations = play(pool, 0, seed, 0, actions)
         return str(rewards), observations.tobytes()
 
-    # Nothing but the number of no-ops follows from the seed here, so two seeds that agree in it are one episode.
+    # Here only the number of no-ops depends on the seed, so two seeds with the same number are one episode.
     assert episode(seed_with(17)) == episode(seed_with(17, at_least=10**6))
     # In Breakout FIRE starts the ball, so that some numbers of no-ops lead to the same game.
     assert len({episode(seed_with(noops)) for noops in (1, 4, 9, 16, 25, 30)}) > 2

@@ -1,4 +1,4 @@
-"""Behaviors of episodes: through the graph and the lane runner as by environments that are stepped by hand."""
+"""Behaviors of episodes: the graph and the lane runner record those of environments stepped from Python."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PLANS = [Behavior(), Behavior(samples=9), Behavior(1, 4), Behavior(7, 5), Behavi
 
 
 def mlp(observation: str, actions: int) -> list[str]:
-    """What the evaluator plays where actions are vectors."""
+    """Return the network of the evaluator for vector actions."""
     return Network("mlp").lines(observation, actions, True)
 
 
 def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:
-    """The behaviors after each step of the episodes, each [steps, B], played one after another."""
+    """Return the behaviors after each step of the episodes, each [steps, B], played one after another."""
     pool = EnvPool(registry.resolve(env), 1)
     line = input_line(pool.observation_dtype.name, pool.observation_shape)
     population = Population([to_text(mlp(line, pool.num_actions))], 1)
@@ -54,7 +54,7 @@ def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:
 
 
 def sampled(states: np.ndarray, plan: Behavior) -> np.ndarray:
-    """What is recorded of an episode: states [steps, B] are those after its steps."""
+    """Return the recorded behavior of an episode with states [steps, B] after its steps."""
     if plan.every == 0:
         return states[-1].ravel()
     return np.concatenate([states[min(plan.every * n, len(states)) - 1].ravel() for n in range(1, plan.samples + 1)])
@@ -92,7 +92,7 @@ def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_memory_of_the_console_is_that_of_ale_py(dtype: str, engine: str) -> None:
-    """A trajectory of RAM beyond the end of some episodes, against ale-py that is given the same actions."""
+    """A trajectory of RAM beyond the end of some episodes, compared with ale-py after the same actions."""
     episodes = [Episode(Genome(seed), seed, 12 + 9 * seed) for seed in range(4)]
     pool, game = EnvPool(registry.resolve("frostbite"), 1), ReferenceEnv("frostbite")
     line = input_line("uint8", pool.observation_shape)
@@ -119,7 +119,7 @@ def test_memory_of_the_console_is_that_of_ale_py(dtype: str, engine: str) -> Non
 
 
 def test_episodes_that_fail_and_batches_beside_each_other(engine: str) -> None:
-    bad = Genome(0).child(1, 3e38).child(2, 3e38).child(3, 3e38)  # some outputs are not numbers
+    bad = Genome(0).child(1, 3e38).child(2, 3e38).child(3, 3e38)  # some outputs are NaN
     first = [Episode(bad if i % 4 == 1 else Genome(i), i, 10 + i) for i in range(12)]
     urgent = [Episode(Genome(50 + i), i, 5) for i in range(6)]
     states = stepped("Hopper-v5", [e for e in first if e.genome != bad] + urgent)
@@ -203,7 +203,7 @@ def test_a_batch_keeps_the_behaviors_of_its_episodes() -> None:
     batch, rows = Batch(3, 2, np.uint8), np.arange(6, dtype=np.uint8).reshape(3, 2)
     assert np.array_equal(batch.outcomes.behaviors, np.zeros((3, 2)))
     batch.book(results_of([2, 0], ["", "broke"], rows[:2]))
-    rows[:] = 99  # they may be rows of an array that is used again
+    rows[:] = 99  # callers may reuse the array
     expected = np.array([[2, 3], [0, 0], [0, 1]], np.uint8)
     outcomes: Outcomes = batch.outcomes
     assert outcomes.behaviors.dtype == np.uint8 and np.array_equal(outcomes.behaviors, expected)

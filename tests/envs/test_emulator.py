@@ -1,7 +1,7 @@
-"""Our processor and television chip against the ale-py wheel, on every game, frame for frame.
+"""neuroevo's processor and television chip against the ale-py wheel, on every game, frame by frame.
 
-By default every game is played for twenty seconds of its time; `make test-emulator` plays each for more than an hour of
-it, see CONTRIBUTING. What differs first is in the error; the same test alone finds it again.
+By default every game is played for twenty seconds of game time; `make test-emulator` plays each for more than an hour,
+see CONTRIBUTING. The error contains the first difference, which rerunning the same test reproduces.
 """
 
 import os
@@ -12,21 +12,20 @@ from neuroevo.envs import atari
 from tests.support.atari_play import LookingAhead, compare
 from tests.support.atari_reference import emulator
 
-pytestmark = pytest.mark.slow  # half a minute of a core all together
+pytestmark = pytest.mark.slow  # half a minute of a core in total
 
 SEEDS = int(os.environ.get("NEUROEVO_TEST_EMULATOR", "0"))  # of 20,000 frames in each way; 0: the short tests
 GAMES = atari.AtariGame.names()
 
-NO_NOOP = ["backgammon", "video_checkers"]  # whose minimal actions lack it
+NO_NOOP = ["backgammon", "video_checkers"]  # their minimal action sets lack no-op
 
-# What a frame is for: every one is drawn and looked at; the last two of a step are, and a pixel is the greater of both;
-# the same as Gymnasium shows it.
+# How frames are compared: every frame; the maximum of the last two frames of a step; the same in Gymnasium's protocol.
 WAYS = {
     "every_frame": {"frame_skip": 1},
     "steps": {"frame_skip": 4},
     "gymnasium": {"frame_skip": 4, "protocol": "gymnasium"},
 }
-# In turns, by the seed. A lost life that ends the episode compares the lives.
+# Selected by the seed. Ending the episode on a lost life compares the lives.
 OPTIONS = [
     {},
     {"terminal_on_life_loss": True},
@@ -40,7 +39,7 @@ PLAYS = [(seed, way, game) for seed in range(SEEDS) for way in WAYS for game in 
     (number, list(WAYS)[number % len(WAYS)], game) for number, game in enumerate(GAMES)
 ]
 
-# Games in which who looks ahead gets on: levels, deaths, objects that random play never meets.
+# Games in which lookahead makes progress: levels, deaths and objects that random play never reaches.
 AHEAD = [
     "breakout",
     "enduro",
@@ -64,9 +63,9 @@ MODE_GAMES = GAMES if SEEDS else ["air_raid", "breakout", "pitfall2", "space_war
 
 
 def playable(game, options):
-    """The options, without what the reference cannot do: no-ops of Gymnasium's wrapper in a game that lacks the action;
-    sticky actions in a game that begins by choosing a mode, which they disturb there. The pool always goes on from the
-    same start; a fresh emulator has another for every seed."""
+    """Return the options without those that the reference does not support: no-ops of Gymnasium's wrapper in a game
+    without that action; sticky actions in a game that begins by choosing a mode, which they disturb: the pool always
+    continues from the same start, whereas a fresh emulator has another start for every seed."""
     options = dict(options)
     if game in NO_NOOP and options.get("protocol") == "gymnasium" and not options.get("full_action_space"):
         options["noop_max"] = 0

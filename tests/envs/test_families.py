@@ -1,4 +1,4 @@
-"""The class of each family of environments, and the one object that a configuration's environment is."""
+"""Classes of environment families, and the environment object of a configuration."""
 
 import hashlib
 from collections import Counter
@@ -22,7 +22,7 @@ NAMES = {
     "hard_maze": "HardMaze-v0",
     "gymnasium": "gymnasium:CartPole-v1",
     "brax": "brax:ant",
-    "mjx": f"mjx:{__file__}",  # any file that is there
+    "mjx": f"mjx:{__file__}",  # any existing file
     "playground": "playground:CheetahRun",
 }
 
@@ -32,11 +32,11 @@ class CoinOptions:
     """Options of the toy family."""
 
     sides: int = 2
-    """How many."""
+    """Number of toys."""
 
 
 class Coin(Environment):
-    """The least that a family must say."""
+    """Minimal environment family."""
 
     family = "coin"
     options_type = CoinOptions
@@ -108,8 +108,8 @@ def test_what_is_known_before_one_is_made(name, options, image_observations, con
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("CartPole-v1", "gymnasium:CartPole-v1"),  # the same but for the prefix
-        ("Hopper-v4", "Hopper-v5"),  # Gymnasium has it too, and only the version differs
+        ("CartPole-v1", "gymnasium:CartPole-v1"),  # only the prefix is missing
+        ("Hopper-v4", "Hopper-v5"),  # Gymnasium has this name as well, but only the version differs
         ("hard_maz", "HardMaze-v0"),
         ("frostbit", "frostbite"),
         ("brx:halfcheetah", "brax:halfcheetah"),
@@ -182,8 +182,8 @@ def test_a_file_of_the_users_own(tmp_path, monkeypatch, name, option):
         environment.check_file(before, tmp_path / "run")
     assert caught.value.problems[0].key == f"env.options.{option}"
     assert str(caught.value) == (
-        f"env.options.{option}: {file} is not what the run in {tmp_path / 'run'} began with: the SHA-256 sum of what "
-        f"it holds is {now}, expected {before}"
+        f"env.options.{option}: {file} has changed since the run in {tmp_path / 'run'} began: "
+        f"its SHA-256 sum is {now}, expected {before}"
     )
     file.unlink()
     for ask in (environment.result_options, lambda: environment.check_file(before, tmp_path)):

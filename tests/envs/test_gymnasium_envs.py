@@ -1,4 +1,4 @@
-"""Any environment of Gymnasium, held against the same environment stepped in this process."""
+"""Gymnasium environments, compared with the same environments stepped in this process."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ ROOT = Path(__file__).parents[2]
 
 
 def as_vector(space: gymnasium.Space, observation: object) -> np.ndarray:
-    """What documentation says of an observation, apart from its dtype."""
+    """Convert an observation as documented, apart from its dtype."""
     if isinstance(space, gymnasium.spaces.Box):
         return np.atleast_1d(observation)
     return gymnasium.spaces.flatten(space, observation)
 
 
 def as_action(space: gymnasium.Space, action: np.ndarray) -> object:
-    """What documentation says of an action."""
+    """Convert an action as documented."""
     if isinstance(space, gymnasium.spaces.Discrete):
         return space.start + np.int64(action)
     if isinstance(space, gymnasium.spaces.Box):
         return np.reshape(action, space.shape).astype(space.dtype)
     sizes = space.nvec if isinstance(space, gymnasium.spaces.MultiDiscrete) else np.full(space.shape, 2)
     choices = []
-    for size in sizes.ravel()[::-1]:  # the last counts fastest
+    for size in sizes.ravel()[::-1]:  # the last varies fastest
         choices.insert(0, action % size)
         action //= size
     return (np.reshape(choices, sizes.shape) + getattr(space, "start", 0)).astype(space.dtype)
@@ -117,7 +117,7 @@ def test_integers_survive(dtype, data):
 
 
 def play(name: str, workers: int, threads: int) -> list:
-    """Some steps of 5 slots: all observations, rewards and ends."""
+    """Play some steps of 5 slots; return all observations, rewards and dones."""
     library.set_threads(threads)
     pool = pool_of(name, 5, workers)
     seen = []
@@ -148,10 +148,10 @@ def test_as_many_workers_as_needed():
     before = children()
     for slots, workers, expected in ((5, 2, 2), (2, 5, 2), (1, 1, 1)):
         pool = pool_of("CartPole-v1", slots, workers)
-        pool.reset(range(slots), range(slots), [0] * slots)  # all are ready then
+        pool.reset(range(slots), range(slots), [0] * slots)  # all workers are ready then
         started = children() - before
         assert len(started) == expected
-        for worker in started:  # none has the sockets of the others, or would not notice that they are closed
+        for worker in started:  # a worker with another worker's socket would keep it open
             files = [os.readlink(file) for file in Path(f"/proc/{worker}/fd").iterdir()]
             assert sum(file.startswith("socket:") for file in files) == 1
         del pool
@@ -173,7 +173,7 @@ def test_cut_off():
     pool = pool_of("Pendulum-v1", 2)
     pool.reset([0, 1], [1, 1], [3, 0])
     assert [pool.step([0], [[0.0]])[1][0] for _ in range(3)] == [False, False, True]
-    assert [pool.step([1], [[0.0]])[1][0] for _ in range(200)] == [False] * 199 + [True]  # its own limit
+    assert [pool.step([1], [[0.0]])[1][0] for _ in range(200)] == [False] * 199 + [True]  # the environment's limit
 
 
 @pytest.mark.thorough
@@ -188,7 +188,7 @@ def test_an_environment_without_limit_is_cut_off():
 
 
 def test_global_generators_are_seeded_per_episode():
-    # Of an environment in a process of its own, its first observation's numbers and those of the steps.
+    # Values of the first observation and of the steps, from an environment in its own process.
     pool = pool_of(f"{TOYS}ToyGlobal-v0", 2, workers=2)
     seen = []
     for slot in (0, 0, 1):

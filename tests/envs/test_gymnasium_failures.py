@@ -1,4 +1,4 @@
-"""What can go wrong with environments of Gymnasium: exceptions, workers that die or hang, numbers not finite."""
+"""Failures of Gymnasium environments: exceptions, workers that die or hang, and values that are not finite."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_exceptions_reach_the_caller(what, at, raised):
     assert len(str(failed.value)) < 30_000
     with pytest.raises(NativeError, match="slot 3 "):
         pool.step([3], [0])
-    if at > 0:  # the worker goes on
+    if at > 0:  # the worker continues
         pool.reset([1, 3], [0, 0], [0, 0])
         assert pool.step([1, 3], [0, 0])[0].tolist() == [1, 1]
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_made(name, kwargs, message):
         pool_of(name, **kwargs)
     assert message in re.sub(r"process \d+", "process PID", str(failed.value))
     assert str(failed.value).startswith(f"gymnasium environment '{name}', start (")
-    assert ("Traceback" in str(failed.value)) == (kwargs.get("what") == "raise")  # where it tells more
+    assert ("Traceback" in str(failed.value)) == (kwargs.get("what") == "raise")  # only for exceptions of user code
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_what_cannot_be_made(name, kwargs, message):
         ("gymnasium:CartPole-v1", {"workers": 0}, "env.options.workers = 0: expected at least 1"),
         ("gymnasium:CartPole-v1", {"timeout": -1.0}, "env.options.timeout = -1.0: expected more than 0"),
         ("gymnasium:CartPole-v1", {"kwargs": 3}, "env.options.kwargs = 3: expected"),
-        ("gymnasium:CartPole-v1", {"kwargs": {"id": 3}}, "env.options.kwargs.id = 3: expected a keyword of"),
-        ("gymnasium:CartPole-v1", {"kwargs": {"a": {1}}}, "env.options.kwargs.a = {1}: expected text, numbers"),
+        ("gymnasium:CartPole-v1", {"kwargs": {"id": 3}}, "env.options.kwargs.id = 3: expected a keyword argument of"),
+        ("gymnasium:CartPole-v1", {"kwargs": {"a": {1}}}, "env.options.kwargs.a = {1}: expected strings, numbers"),
     ],
 )
 def test_mistakes_are_said_before_anything_starts(name, options, message):
@@ -119,7 +119,7 @@ def test_the_folder_need_not_be_on_the_path(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "fps"), [("CartPole-v1", 50), ("Acrobot-v1", 15), (f"{TOYS}ToyImage-v0", 30)])
 def test_real_time(name, fps):
-    """Steps in a second, as their sources have it: CartPole's tau is 0.02 s, for example."""
+    """Steps per second according to the source code: CartPole's tau is 0.02 s, for example."""
     assert registry.find(f"gymnasium:{name}", {"workers": 1}).frames_per_s == fps
     assert registry.find("frostbite").frames_per_s is None
 
@@ -186,7 +186,7 @@ def test_a_killed_worker():
     assert gone({second})
     with pytest.raises(EnvironmentFailure, match="reset of slot 3 .* the worker was killed by signal 9"):
         pool.reset([3], [0], [0])
-    assert pool.step([0, 2], [0, 0])[0].tolist() == [1, 1]  # the other worker's
+    assert pool.step([0, 2], [0, 0])[0].tolist() == [1, 1]  # slots of the other worker
 
 
 def test_a_worker_that_ends_itself():
@@ -232,7 +232,7 @@ pool.step([0, 1], [0, 0])
 def test_workers_that_hang_die_with_their_caller():
     caller = subprocess.Popen([sys.executable, "-c", HUNG], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert caller.stdout.readline() == "ready\n"
-    time.sleep(0.5)  # they hang by now, holding the interpreter's lock
+    time.sleep(0.5)  # the workers hang by now, holding the GIL
     workers = children(caller.pid)
     assert len(workers) == 2
     caller.kill()

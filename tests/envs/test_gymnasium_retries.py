@@ -1,4 +1,4 @@
-"""Environments of Gymnasium that fail by chance: another process plays the episode again, and results are the same."""
+"""Gymnasium environments that fail at random: another process retries the episode, and results are identical."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNLUCKY = f"{TOYS}ToyUnlucky-v0"
 
 @pytest.fixture
 def unlucky(tmp_path, monkeypatch):
-    """Says how often the environments fail from now on; how many of these times are left."""
+    """Return a function that sets the number of further failures and returns how many are left."""
     file = tmp_path / "unlucky"
     monkeypatch.setenv("UNLUCKY", str(file))
     file.touch()
@@ -38,7 +38,7 @@ def unlucky(tmp_path, monkeypatch):
 
 
 def trajectories(pool):
-    """What 4 slots show and get in 30 steps; the slots begin at different times."""
+    """Return the observations, rewards and dones of 4 slots in 25 steps; the slots begin at different times."""
     pool.reset([0, 1], [10, 11], [0, 0])
     pool.step([0, 1], [0, 1])
     pool.reset([2, 3], [12, 13], [0, 0])
@@ -51,7 +51,7 @@ def trajectories(pool):
 
 @pytest.mark.parametrize(("what", "at"), [("raise", 0), ("be killed", 5), ("leave a child", 0), ("hang", 5)])
 def test_an_episode_goes_on_as_if_nothing_had_happened(what, at, unlucky, capfd):
-    """And so do those of the other slots of that process, which lose theirs in the middle."""
+    """The same holds for the other slots of that process, which lose their environments in the middle."""
     pool = pool_of(UNLUCKY, 4, workers=2, what=what, at=at)
     expected = trajectories(pool)
     del pool
@@ -59,7 +59,7 @@ def test_an_episode_goes_on_as_if_nothing_had_happened(what, at, unlucky, capfd)
     pool = pool_of(UNLUCKY, 4, workers=2, retries=2, timeout=3.0 if what == "hang" else 60.0, what=what, at=at)
     assert np.array_equal(trajectories(pool), expected)
     assert unlucky() == 0
-    said = [line for line in capfd.readouterr().err.splitlines() if "plays the episode again" in line]
+    said = [line for line in capfd.readouterr().err.splitlines() if "replays the episode" in line]
     assert len(said) == 2
     assert all(line.startswith(f"gymnasium environment '{UNLUCKY}', ") for line in said)
 
@@ -96,14 +96,14 @@ def test_a_worker_killed_between_two_steps(unlucky):
 
 
 def test_one_that_is_not_reproducible_breaks_its_episode_off(unlucky):
-    """It counts as the worst, as a simulation that fails does; the run goes on."""
+    """It counts as the worst, like a failed simulation; the run continues."""
     episodes = [Episode(Genome(seed), seed) for seed in range(6)]
     unlucky(1)
     options = {"workers": 1, "kwargs": {"what": "chance"}}
     with LocalEvaluator(f"gymnasium:{UNLUCKY}", "mlp", env_options=options, lanes=1, slots=1) as evaluator:
         outcomes = evaluator.evaluate(episodes)
     ((_, why),) = outcomes.failures.items()
-    assert "went another way: the environment is not reproducible" in why
+    assert "gave different results: the environment is not reproducible" in why
     assert outcomes.retries == 1
 
 
@@ -117,7 +117,7 @@ LSTM = Network("layers", layers=("dense 8", "tanh", "lstm 4"), normalize_observa
 
 
 def test_all_that_is_recorded_of_an_episode(unlucky, engine):
-    """Returns, steps, sums of observations, and the memory of its network."""
+    """Compare returns, steps, sums of observations, and the network's recurrent state."""
     normalizer = Normalizer(1, np.full(3, 0.1), np.full(3, 0.5))
     episodes = [Episode(Genome(seed).child(seed, 0.5), seed, 0, normalizer) for seed in range(12)]
     found = []
@@ -149,7 +149,7 @@ def without_retries(found):
 
 
 def test_runs_count_them(tmp_path, unlucky):
-    """In each phase; the results are those of a run without trouble, also where all workers are killed."""
+    """In each phase, the results are those of a run without failures, even if all workers are killed."""
     train(RunFolder.create(tmp_path / "lucky", config(**CHANGES)))
     expected = results(tmp_path / "lucky")
     assert [row["retries"] for row in expected["rows"]] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Environments of Gymnasium in runs and commands: interrupts, messages, networks that do not fit."""
+"""Gymnasium environments in runs and commands: interrupts, messages, and incompatible networks."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def train_tired(folder, *arguments):
 
 @pytest.mark.parametrize(("hang", "engine"), [("false", "native"), ("false", "tensorflow"), ("true", "native")])
 def test_what_an_environment_says_comes_first(tmp_path, hang, engine):
-    """Its reason and its traceback, without TensorFlow's; finished generations are kept."""
+    """The error has its reason and traceback, without TensorFlow's; finished generations are kept."""
     settings = f"--set=env.options.kwargs.hang={hang}", f"--set=hardware.engine={engine}"
     done, out = train_tired(tmp_path, *settings), tmp_path / "run"
     assert done.exit_code == 1
@@ -150,10 +150,18 @@ def test_debug_shows_where_a_graph_failed(tmp_path):
 @pytest.mark.parametrize(
     ("toy", "network", "message"),
     [
-        ("ToyImage", {"normalize_observations": True}, "network.normalize_observations = true: .* shows screens"),
-        ("ToyDict", {"dtype": "int8", "activation": "relu"}, "network.dtype = .int8.: .* numbers with fractions"),
-        ("ToyHalf", {"action_bins": 3}, r"action\[1\] lies between -2 and inf, expected finite bounds for its 3 bins"),
-        ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),
+        (
+            "ToyImage",
+            {"normalize_observations": True},
+            "network.normalize_observations = true: .* has image observations",
+        ),
+        ("ToyDict", {"dtype": "int8", "activation": "relu"}, "network.dtype = .int8.: .* has vector observations"),
+        ("ToyHalf", {"action_bins": 3}, r"action\[1\] has bounds -2 and inf, expected finite bounds for its 3 bins"),
+        (
+            "ToyLong",
+            {"action_bins": 3},
+            "network.action_bins = 3: expected 0, since the environment has 3 discrete actions",
+        ),
     ],
 )
 def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message):
@@ -169,14 +177,14 @@ def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, net
     [("CartPole-v1", "large_model", "[4]"), ("FrozenLake-v1", "model", "[16]"), ("CartPole-v1", "virtual_bn", "[4]")],
 )
 def test_networks_for_screens_name_one_for_numbers(tmp_path, name, network, shape):
-    """As the command says it: the environment, what it shows, the key to set and to what, in one line."""
+    """The command prints the environment, its observations, and the key and value to set, in one line."""
     table = {"env.name": f"gymnasium:{name}", "network.name": network, "training.generations": 1}
     changes = [f"--set={key}={value}" for key, value in table.items()]
     done = CliRunner().invoke(app, ["train", "frostbite_ga", *changes, f"--out={tmp_path / 'run'}"])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == (
-        f'neuroevo: network.name = "{network}": this network is for screens of [height, width, channels], '
-        f"and gymnasium:{name} shows observations of {shape}; expected mlp\n"
+        f'neuroevo: network.name = "{network}": this network requires images of shape [height, '
+        f"width, channels], but gymnasium:{name} has observations of shape {shape}; expected mlp\n"
     )
     assert not (tmp_path / "run").exists()
 

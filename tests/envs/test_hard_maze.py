@@ -1,4 +1,4 @@
-"""The hard maze: whole episodes against a simulation in Python, that it can be solved, its names, and bad input."""
+"""The hard maze: whole episodes against a simulation in Python, a solution, names, and invalid input."""
 
 import cmath
 import math
@@ -25,7 +25,7 @@ NAMES = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}
 PROTOCOLS = ("lehman", "uber")
 SEEDS = 12
 
-# Of the hard maze: from the start past two dead ends to the goal. The protocols' robots brake differently.
+# Way points in the hard maze, from the start past two dead ends to the goal. The protocols' robots brake differently.
 WAY = (64 + 168j, 108 + 149j, 145 + 172j, 175 + 168j, 168 + 150j, 72 + 92j, 80 + 76j, 150 + 46j, 147 + 22j, 130 + 18j)
 WAY += (31 + 20j,)
 NEAR = {"lehman": 8, "uber": 10}
@@ -38,7 +38,7 @@ def make(name="hard_maze", slots=1, **options):
 
 
 def random_actions(seed, steps=400):
-    """float32 [steps, 2]: now and then another mean, so that the robot gets about."""
+    """Return actions, float32 [steps, 2], whose mean changes now and then, so that the robot moves around."""
     rng = np.random.default_rng(seed)
     means = np.repeat(rng.uniform((-0.6, -0.5), (0.6, 1), (steps // 20 + 1, 2)), 20, axis=0)[:steps]
     return np.clip(means + rng.normal(0, 0.4, (steps, 2)), -1.2, 1.2).astype(np.float32)
@@ -74,7 +74,7 @@ def test_episodes_are_those_of_the_reference(name, protocol):
 
 
 def solving_actions(protocol):
-    """What drives a robot of the reference along WAY: float32 [steps, 2], and the maze at the end."""
+    """Return actions that drive a robot of the reference along WAY, float32 [steps, 2], and the maze at the end."""
     maze = ReferenceMaze(hard_maze.map_path("hard"), protocol)
     left, actions, done = list(WAY), [], False
     while not done:
@@ -105,7 +105,7 @@ def test_the_hard_maze_can_be_solved(protocol):
 
 
 def test_the_way_towards_the_goal_is_a_dead_end():
-    """On foot, over places 2 units apart, the pocket beside the goal is further from it than the start is."""
+    """By walking distance, on a grid of 2 units, the pocket next to the goal is further from it than the start."""
     maze = ReferenceMaze(hard_maze.map_path("hard"))
     steps, edge = {16 + 10j: 0}, [16 + 10j]  # times 2: a place 2 units from the goal
     while edge:
@@ -137,7 +137,7 @@ def test_replays_are_identical_whatever_was_before_and_whatever_the_seed(actions
 
 
 def test_the_ops_do_what_the_native_pool_does():
-    """EnvPoolMake and its fellows, with a cut-off."""
+    """EnvPoolMake and the other ops, with a cut-off."""
     recipe, pool, actions = registry.resolve("hard_maze"), make(), random_actions(3, 30)
     tf_ops, slots, max_episode_steps = load_ops(), np.array([0], np.int64), np.array([30], np.int64)
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=1)
@@ -231,7 +231,7 @@ def test_other_maps(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("chosen", "problem"),
     [
-        ("hart", "there is no such map; did you mean hard?, expected hard, medium or a path that begins with / . or ~"),
+        ("hart", "there is no such map; did you mean hard?, expected hard, medium or a path that starts with / . or ~"),
         ("./nothing.txt", "the map cannot be used: there is no /"),
         ("/no\0such", "the map cannot be used: embedded null byte"),
         ("~nosuchuser/maze.txt", "the map cannot be used: Could not determine home directory."),
@@ -247,7 +247,7 @@ def test_maps_that_are_not_there(chosen, problem):
 
 
 def test_bad_actions():
-    """One that is not finite ends its episode; one of another shape is refused, and the episode goes on."""
+    """An action that is not finite ends its episode; an action of another shape is rejected without ending it."""
     for bad, expected in (([np.nan, 0], "action[0] is nan"), ([0, np.inf], "action[1] is inf")):
         pool = make()
         rewards, dones = pool.step([0], [bad])

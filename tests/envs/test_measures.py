@@ -1,4 +1,4 @@
-"""The numbers of a behavior: their names, their bounds, and that options choose which they are."""
+"""Measures of a behavior: names, bounds, and selection by options."""
 
 import re
 
@@ -22,7 +22,7 @@ INFINITE = float("inf")
 
 
 def random_actions(pool, seed=0):
-    """Actions of one environment without end."""
+    """Yield random actions of one environment forever."""
     rng = np.random.default_rng(seed)
     while True:
         if len(pool.action_low):
@@ -123,9 +123,9 @@ def test_keys_of_info_are_gymnasiums():
 @pytest.mark.parametrize(
     ("toy", "key", "message"),
     [
-        ("ToyInfo-v0", "hights", "info has no 'hights', which env.options.behavior names; it has height, name"),
+        ("ToyInfo-v0", "hights", "no key 'hights', which env.options.behavior names; its keys are height, name"),
         ("ToyInfo-v0", "name", "could not convert string to float"),
-        ("ToyDict-v0", "height", "info has no 'height', which env.options.behavior names; it has nothing"),
+        ("ToyDict-v0", "height", "info has no key 'height', which env.options.behavior names; it is empty"),
     ],
 )
 def test_a_key_that_cannot_be_a_behavior(toy, key, message):

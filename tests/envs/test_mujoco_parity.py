@@ -14,8 +14,8 @@ from neuroevo.envs import mujoco
 from neuroevo.envs.mujoco import TASKS
 from tests.support.mujoco_reference import GymnasiumTask, make
 
-STEPS, OPTION_STEPS = 1000, 250  # in the latter every option but one shows
-TOLERANCE = 1e-10  # of an observation's numbers and of a reward
+STEPS, OPTION_STEPS = 1000, 250  # 250 steps are enough for every option but one to have an effect
+TOLERANCE = 1e-10  # of observation values and rewards
 
 # Values that are not the default. Those of xml_file are models with another time step, made by the test.
 WEIGHTS = {"forward_reward_weight": 0.3, "ctrl_cost_weight": 0.77, "contact_cost_weight": 0.02, "healthy_reward": 0.6}
@@ -36,9 +36,9 @@ OWN = {
     "Humanoid": {"healthy_z_range": (1.3, 1.45)},
 }
 NAMES = sorted(TASKS)
-# `behavior` changes nothing that Gymnasium has; tests/envs/test_measures.py tries it.
+# Gymnasium has no `behavior`; tests/envs/test_measures.py tests it.
 OPTIONS = [(task, field.name) for task in NAMES for field in fields(TASKS[task]) if field.name != "behavior"]
-CHANGES_NOTHING = [("HumanoidStandup", "uph_cost_weight")]  # Gymnasium reads and forgets it
+CHANGES_NOTHING = [("HumanoidStandup", "uph_cost_weight")]  # Gymnasium ignores it
 
 
 def value_of(task, option, tmp_path):
@@ -53,9 +53,9 @@ def value_of(task, option, tmp_path):
 
 
 def play(task, options, steps=STEPS, seed=0):
-    """Plays random actions in ours and in Gymnasium's; at each end both start again from the same state.
+    """Play random actions in both tasks; after each episode both start again from the same state.
 
-    Returns what was seen, as text of bytes, and how often Gymnasium's task terminated and how many episodes there were.
+    Returns the observations as bytes, the number of terminations of Gymnasium's task, and the number of episodes.
     """
     pool, reference = make(task, **options), GymnasiumTask(f"{task}-v5", **options)
     rng, over, ends, episodes, seen = np.random.default_rng(seed), True, 0, 0, []
@@ -93,7 +93,7 @@ def test_1000_steps_equal_gymnasium(task):
         assert (ends, episodes) == (0, 1) and seen[-1][-1]
     else:
         assert ends > 1
-    # Further actions, outside of the range of the action space: only the cost of control takes them as they are.
+    # Actions outside the action space: only the control cost uses them without clipping.
     pool, reference = make(task), GymnasiumTask(f"{task}-v5")
     pool.reset([0], [5], [0])
     reference.start(pool.state([0])[0])
@@ -168,7 +168,7 @@ def test_spaces_are_gymnasiums(task):
 
 @pytest.mark.parametrize("task", NAMES)
 def test_starts_are_spread_as_gymnasiums(task):
-    # Where each number of the state lies, and how, over many starts; theirs by Gymnasium's own generator.
+    # Distribution of each number of the state over many starts; the reference uses Gymnasium's own generator.
     episodes = 400
     pool, env = make(task, slots=episodes), GymnasiumTask(f"{task}-v5").env
     every = list(range(episodes))
@@ -182,7 +182,7 @@ def test_starts_are_spread_as_gymnasiums(task):
     assert np.abs(ours.mean(axis=0) - theirs.mean(axis=0)).max() <= 0.35 * spread.max()
     assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) <= 0.35 * spread + 1e-12)
     assert np.all(np.abs(ours.std(axis=0) - spread) <= 0.2 * spread + 1e-12)
-    # Uniform numbers have ends, normal ones do not.
+    # Uniform distributions are bounded, normal ones are not.
     kurtosis = ((ours - ours.mean(axis=0)) ** 4).mean(axis=0) / np.maximum(ours.std(axis=0), 1e-12) ** 4
     expected = ((theirs - theirs.mean(axis=0)) ** 4).mean(axis=0) / np.maximum(spread, 1e-12) ** 4
     assert np.all(np.abs(kurtosis - expected)[spread > 0] < 1.1)

@@ -1,4 +1,4 @@
-"""MuJoCo tasks by name and option, bad input to them, and simulations that fail: reported for the episode alone."""
+"""Names and options of MuJoCo tasks, invalid input, and failed simulations, which only affect their episode."""
 
 import ctypes
 import re
@@ -55,7 +55,7 @@ def test_unknown_tasks_are_named_with_the_nearest(name, near):
     assert problem.reason.startswith(f"there is no such environment; did you mean {near}-v5?")
 
 
-BAD = [  # option, value, in a configuration; None where the native code is not asked
+BAD = [  # option, value, message for a configuration, message of the native code; None to skip the native code
     ("frame_skip", 0, "at least 1", "an integer in [1, 1000]"),
     ("frame_skip", 2.5, "a valid integer", "an integer in [1, 1000]"),
     ("max_episode_steps", 0, "at least 1", "an integer in [1, 1000000000]"),
@@ -89,7 +89,7 @@ def test_bad_values_have_one_message(option, value, expected, native):
 
 
 def given(task, *options, model=None):
-    """A pool from options that nothing has checked."""
+    """Create a pool with unchecked options."""
     path = model or mujoco.model_path(mujoco.TASKS[task]().xml_file)
     return EnvPool(EnvSpec(task, "mujoco", (f"task={task}", f"model={path}", *options)), 1)
 
@@ -115,7 +115,7 @@ def test_main_body_is_a_body():
     with pytest.raises(NativeError, match=r"main_body 14 .*\[0, 14\)"):
         make("Ant-v5", main_body=14)
     for value in (-1, "", 1.5, True):
-        with pytest.raises(UserError, match="body's name .*number"):
+        with pytest.raises(UserError, match="name of a body .*number"):
             registry.resolve("Ant-v5", {"main_body": value})
 
 
@@ -190,12 +190,12 @@ def test_an_action_that_is_not_finite_ends_its_episode_alone(bad):
     rewards, dones = pool.step([0, 1], actions)
     assert dones.tolist() == [False, True] and rewards[1] == 0
     assert (pool.failure(0), pool.failure(1)) == ("", f"action[4] is {bad}, expected a finite number")
-    assert np.array_equal(pool.observe([1]), before[1:])  # it was not stepped, and the other one was
+    assert np.array_equal(pool.observe([1]), before[1:])  # only the other slot was stepped
     assert not np.array_equal(pool.observe([0]), before[:1])
 
 
 def explosive(tmp_path):
-    """A model of HalfCheetah whose motors tear it apart, if they are used."""
+    """A model of HalfCheetah whose motors make the simulation diverge when they are used."""
     text = mujoco.model_path("half_cheetah.xml").read_text()
     changed = re.sub(r'gear="[^"]*"', 'gear="1e14"', text)
     assert changed != text
@@ -218,11 +218,11 @@ def test_an_unstable_simulation_ends_its_episode_alone(tmp_path, capfd, monkeypa
     assert pool.failure(0) == pool.failure(2) == ""
     with pytest.raises(NativeError, match="slot 1 "):
         pool.step([1], actions[1:2])
-    for _ in range(50):  # the others go on as if alone
+    for _ in range(50):  # the other slots are not affected
         reward, _ = alone.step([0], still)
         assert rewards[0] == reward[0] and np.array_equal(pool.observe([0]), alone.observe([0]))
         rewards, _ = pool.step([0], still)
-    pool.reset([1], [7], [0])  # and the slot is as good as new
+    pool.reset([1], [7], [0])  # the slot is usable again
     alone.reset([0], [7], [0])
     assert pool.failure(1) == "" and np.array_equal(pool.observe([1]), alone.observe([0]))
     assert pool.step([1], still)[0] == alone.step([0], still)[0]
@@ -245,8 +245,8 @@ def test_an_error_of_mujocos_ends_the_episode_alone(tmp_path):
 
 
 def test_python_programs_keep_their_own_warnings(tmp_path):
-    # The handlers of the library are the process's, and Python's mujoco shares them with us: one that a program has set
-    # hears of our environments' warnings too, from whichever thread.
+    # MuJoCo's handlers are global and shared with Python's mujoco: a program's handler also receives the warnings of
+    # neuroevo's environments, from any thread.
     program = f"""
 import mujoco, numpy
 heard = []
@@ -262,7 +262,7 @@ assert sum("simulation is unstable" in text for text in heard) == 4, heard
 
 
 def test_python_programs_still_see_warnings(tmp_path, capfd):
-    make("HalfCheetah-v5")  # which sets handlers of ours
+    make("HalfCheetah-v5")  # sets neuroevo's handlers
     task = GymnasiumTask("HalfCheetah-v5", xml_file=explosive(tmp_path))
     task.env.reset(seed=1)
     task.env.step(np.ones(6, np.float32))

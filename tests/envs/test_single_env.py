@@ -1,4 +1,4 @@
-"""gymnasium.make("neuroevo/..."): one environment, as Gymnasium's own tools expect it."""
+"""gymnasium.make("neuroevo/..."): a single environment that works with Gymnasium's own tools."""
 
 import gymnasium
 import numpy as np

@@ -1,4 +1,4 @@
-"""The example for Stable-Baselines3, where that is installed: its own checks of vectors, and PPO that learns."""
+"""The example for Stable-Baselines3, if that is installed: its checks of vectors, and training with PPO."""
 
 import numpy as np
 import pytest

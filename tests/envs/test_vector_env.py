@@ -1,5 +1,5 @@
-"""Our environments as a gymnasium.vector.VectorEnv: seeds, arrays, steps in the background, screens, failures,
-mistakes. (test_vector_gymnasium.py holds them against Gymnasium's own.)"""
+"""Environments as a gymnasium.vector.VectorEnv: seeds, arrays, steps in the background, screens, failures and errors.
+test_vector_gymnasium.py compares them with Gymnasium's own."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ assert not {"tensorflow", "torch", "keras"} & set(sys.modules)
 
 
 def play(name, num_envs, seed, steps=60, **keywords):
-    """Random actions, a generator of its own for each environment. Observations [steps + 1, N, ...] and rewards."""
+    """Play random actions, with a generator per environment; return observations [steps + 1, N, ...] and rewards."""
     env = make_vec(name, num_envs, **keywords)
     generators = [np.random.default_rng(i) for i in range(num_envs)]
     seen, rewards = [env.reset(seed=seed)[0]], []
@@ -65,7 +65,7 @@ def test_everything_random_follows_from_the_seeds(name, keywords):
     for seed, options in (([11, 12, 13, 14], {"num_threads": 3}), (11, {"copy": True})):
         again = play(name, 4, seed, **options, **keywords)
         assert np.array_equal(seen, again[0]) and np.array_equal(rewards, again[1])
-    # An environment's play does not depend on its neighbors; nor on where in the vector it is, but for the actions.
+    # Given its actions, an environment depends neither on its neighbors nor on its index in the vector.
     assert np.array_equal(seen[:, :2], play(name, 2, 11, **keywords)[0])
     assert np.array_equal(seen[0, 2:], play(name, 2, [13, 14], 0, **keywords)[0][0])
     other = play(name, 4, 12, **keywords)[0]
@@ -128,7 +128,7 @@ def test_screens():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_simulation_that_fails_is_told(mode):
-    # Actions that are finite, but whose cost is not.
+    # Finite actions with an infinite cost.
     env = make_vec("HalfCheetah", 3, autoreset_mode=mode)
     env.reset(seed=0)
     actions = np.zeros((3, 6), np.float32)
@@ -182,7 +182,7 @@ RESETS = [
     ({"options": {"reset_mask": np.array([1, 0])}}, "reset_mask is array([1, 0]), expected a bool array [2]"),
     ({"options": {"reset_mask": np.zeros(2, bool)}}, "expected a bool array [2] with a True in it"),
     ({"options": {"reset_mask": np.ones(3, bool)}}, "expected a bool array [2] with a True in it"),
-    ({"options": {"reset_mask": np.array([False, True])}}, "environment 0 has no episode yet, and the mask leaves it"),
+    ({"options": {"reset_mask": np.array([False, True])}}, "environment 0 has no episode yet, but the mask excludes"),
 ]
 
 
@@ -229,7 +229,7 @@ def test_without_autoreset_an_episode_that_is_over_must_be_reset():
         env.step(np.zeros((2, 3)))
     options = {"reset_mask": np.array([True, False])}
     env.reset(options=options)
-    assert "reset_mask" in options  # RecordEpisodeStatistics looks for it afterwards
+    assert "reset_mask" in options  # RecordEpisodeStatistics reads it afterwards
     with pytest.raises(ValueError, match="environment 1 "):
         env.step(np.zeros((2, 3)))
 

@@ -1,5 +1,5 @@
-"""Our vector environments among Gymnasium's: the same play as SyncVectorEnv makes of Gymnasium's own environments, its
-checker, make_vec and wrappers, and the example."""
+"""Vector environments in Gymnasium: the same results as SyncVectorEnv with Gymnasium's environments; its checker,
+make_vec and wrappers; and the example."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ MODES = list(AutoresetMode)
 
 
 def assert_equal_play(ours, theirs, steps, tolerance):
-    """Plays random actions in both. Returns how many episodes ended by termination, by truncation, and by both."""
+    """Play random actions in both; return the numbers of episodes ended by termination, truncation, and both."""
     mode = theirs.metadata["autoreset_mode"]
     assert ours.metadata["autoreset_mode"] is mode
     for space in ("single_observation_space", "observation_space", "single_action_space", "action_space"):
@@ -98,7 +98,7 @@ def test_a_maze_is_truncated_where_its_steps_are_over():
 
 
 class Alone(gymnasium.Env):
-    """The one environment of a vector of one, for Gymnasium's checker, which knows single environments."""
+    """Single environment of a vector of length 1, since Gymnasium's checker only supports single environments."""
 
     def __init__(self, name, **keywords):
         self.vector = make_vec(name, 1, autoreset_mode="Disabled", **keywords)
@@ -164,7 +164,7 @@ def test_importing_the_package_registers_where_gymnasium_is_loaded():
         ("neuroevo, gymnasium", "True True"),
         ("neuroevo, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium", "True True"),
         ("neuroevo.envs.vector", "True True"),
-        ("neuroevo.envs.gymnasium.worker, gymnasium", "False True"),  # which has only environments of others
+        ("neuroevo.envs.gymnasium.worker, gymnasium", "False True"),  # which runs only external environments
     ):
         done = subprocess.run([sys.executable, "-c", program.format(names)], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == printed
@@ -200,7 +200,7 @@ def test_record_episode_statistics(mode):
 def test_other_wrappers():
     normalized = wrappers.NormalizeObservation(make_vec("Hopper", 8))
     normalized.reset(seed=0)
-    normalized.action_space.seed(0)  # what the actions are decides how far the observations spread
+    normalized.action_space.seed(0)  # the spread of the observations depends on the actions
     seen = np.array([normalized.step(normalized.action_space.sample())[0] for _ in range(300)])
     assert seen.dtype == np.float32 and np.abs(seen[100:].mean((0, 1))).max() < 0.6
     assert np.abs(seen[100:].std((0, 1)) - 1).max() < 0.6
@@ -210,7 +210,7 @@ def test_other_wrappers():
     assert np.array_equal(halved.reset(seed=0)[0], plain.reset(seed=0)[0] // 2)
     assert np.array_equal(halved.step(np.array([2, 3]))[0], plain.step(np.array([2, 3]))[0] // 2)
 
-    # Same-step autoreset is refused by Gymnasium's observation wrappers, whoever has it.
+    # Gymnasium's observation wrappers reject same-step autoreset for any environment.
     listed = wrappers.DictInfoToList(make_vec("breakout", 2, autoreset_mode="SameStep", max_episode_steps=3))
     assert listed.reset(seed=0)[1][0]["lives"] == 5
     infos = [listed.step(np.array([2, 3]))[4] for _ in range(3)]

@@ -1,8 +1,8 @@
-"""Runs fuzz targets: python -m tests.fuzz.run [--seconds N] [--jobs N] [--seed S] [TARGET...]; `make fuzz` calls it.
+"""Run fuzz targets: python -m tests.fuzz.run [--seconds N] [--jobs N] [--seed S] [TARGET...]; `make fuzz` calls it.
 
 Compiles those in C++ with clang's libFuzzer into build/fuzz/native, runs each target for that time, and prints a table.
-What a target has learned stays in build/fuzz/corpus, where the next run goes on; an input that makes it fail comes to
-build/fuzz/crashes and is printed with the command that repeats it; what it prints itself is in build/fuzz/logs. Exits
+The corpus of a target is kept in build/fuzz/corpus for the next run; an input that makes it fail is stored in
+build/fuzz/crashes and printed with the command that reproduces it; its output is in build/fuzz/logs. Exits
 with 1 if a target failed, and with 2 if nothing could be run.
 """
 
@@ -35,7 +35,7 @@ that is a package of its own, its compiler-rt. FUZZ_CXX=... names another compil
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a target's run."""
+    """Result of a target's run."""
 
     name: str
     executions: str
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def compiler() -> str:
-    """A clang++ that links libFuzzer; exits where there is none."""
+    """Return a clang++ that links libFuzzer, or exit if none is installed."""
     names = [f"clang++-{version}" for version in range(24, 10, -1)]
     wanted = os.environ.get("FUZZ_CXX") or next(filter(shutil.which, ["clang++", *names]), None)
     if wanted is None:
@@ -69,7 +69,7 @@ def compiler() -> str:
 
 
 def build(targets: list[Target], jobs: int) -> None:
-    """Compiles the targets in C++."""
+    """Compile the C++ targets."""
     cmake = Path(sys.executable).parent / "cmake"
     configure = [cmake, "-S", ROOT / "custom_ops", "-B", NATIVE, "-G", "Ninja"]
     configure += [f"-DCMAKE_MAKE_PROGRAM={cmake.with_name('ninja')}", f"-DNEUROEVO_PYTHON={sys.executable}"]
@@ -87,7 +87,7 @@ def build(targets: list[Target], jobs: int) -> None:
 
 
 def beginning(target: Target) -> Path:
-    """The folder of the inputs that the target begins with: those of the repository, with .hex files as their bytes."""
+    """Return the folder of the target's initial inputs from the repository, with .hex files decoded."""
     folder = BUILD / "inputs" / target.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -100,7 +100,7 @@ def beginning(target: Target) -> Path:
 
 
 def run(target: Target, seconds: int, seed: int) -> Outcome:
-    """Runs one target for that time; seed: of the inputs that libFuzzer makes, 0 for another one in every run."""
+    """Run one target for a time; seed is libFuzzer's, 0 for a different one in each run."""
     corpus, crashes, log = (BUILD / kind / target.name for kind in ("corpus", "crashes", "logs"))
     log = log.with_suffix(".log")
     for folder in (corpus, crashes, log.parent):
@@ -141,12 +141,12 @@ def run(target: Target, seconds: int, seed: int) -> Outcome:
 
 
 def last(pattern: str, text: str) -> str:
-    """What the pattern's group is where it occurs last; "-" where it does not."""
+    """Return the pattern's group in its last match, "-" without a match."""
     return ([*re.findall(pattern, text)] or ["-"])[-1]
 
 
 def report(outcomes: list[Outcome]) -> None:
-    """Prints the table, and below it what failed."""
+    """Print the table, followed by the failures."""
     row = "{:16} {:>12} {:>8} {:>7} {:>7}  {}"
     print(row.format("target", "executions", "exec/s", "edges", "corpus", "result"))
     for each in outcomes:
@@ -164,7 +164,7 @@ def report(outcomes: list[Outcome]) -> None:
 
 
 def main() -> int:
-    """Builds and runs what the command line names."""
+    """Build and run the targets given on the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="targets at a time")

@@ -1,8 +1,8 @@
-"""The fuzz targets that `make fuzz` runs: a row for each.
+"""Table of the fuzz targets that `make fuzz` runs.
 
 A target is a program that takes libFuzzer's arguments, such as what clang's -fsanitize=fuzzer links or a Python script
-that calls atheris.Fuzz(). Beside it, tests/fuzz/inputs/NAME has the inputs that it begins with, among them what once
-made it fail, and dictionaries/NAME.dict, if there is one, words that it may put together.
+that calls atheris.Fuzz(). tests/fuzz/inputs/NAME contains its initial inputs, including those that once made it fail,
+and dictionaries/NAME.dict, if it exists, words that it may combine.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Who may include whom in C++: python tests/house/check_includes.py [REPOSITORY] prints what breaks the rules below.
+"""Include rules of C++: python tests/house/check_includes.py [REPOSITORY] prints violations of the rules below.
 
-Quoted includes are looked up in custom_ops/. A folder's rule is about its own files; one inside it has a rule of its
-own. Exits with 1 where something is wrong.
+Quoted includes are resolved in custom_ops/. A folder's rule applies to its own files; subfolders have separate rules.
+Exits with 1 if there are violations.
 """
 
 import re
@@ -9,22 +9,22 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-# Folder -> the folders that its files may include beside those of their own; both may be patterns, as of fnmatch. The
-# first that fits counts.
+# Folder -> the folders that its files may include in addition to their own; both may be fnmatch patterns. The first
+# match applies.
 MAY_INCLUDE = {
     "core": "",
-    # A face over the card and the CPU in its place. The two do not know each other, and core/ knows none of it.
+    # An interface of the GPU and of its emulation on the CPU, which are independent; core/ depends on neither.
     "gpu": "core gpu/nvcc gpu/emulated",
     "gpu/nvcc": "core gpu",
     "gpu/emulated": "core gpu",
-    # Families do not know each other; what they share knows none of them.
+    # Families of environments are independent, and shared code depends on no family.
     "envs": "core gpu",
     "envs/atari": "core gpu envs envs/atari/console",
     "envs/atari/console": "core",
     "envs/*": "core gpu envs",
     "networks": "core gpu",
     "networks/int8": "core gpu networks",
-    # Nor do backends, or what they share; within one, floats and bytes do not know each other either.
+    # The same holds for backends and their shared code; within a backend, float32 and int8 are independent, too.
     "population": "core gpu networks* population/int8",
     "population/int8": "core gpu networks* population",
     "population/reference": "core gpu networks* population population/int8",
@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "population/cuda/float32": "core gpu networks population population/cuda",
     "population/cuda/int8": "core gpu networks* population population/int8 population/cuda",
     "rollout": "core gpu envs networks* population",
-    # Two faces of the same. One part of c_api/ is that of the GPU's library, and asks its backend.
+    # Two interfaces to the same code. One part of c_api/ belongs to the GPU's library and includes its backend.
     "c_api": "core gpu envs networks* population population/cuda rollout",
     "tf": "core gpu envs networks* population rollout",
     "cmake": "envs/atari/console",  # the program that profiles the emulator
@@ -46,14 +46,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
 def includes(path):
-    """(line number, whether it is quoted, name) of a file's includes."""
+    """Yield (line number, whether it is quoted, name) of a file's includes."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if match := INCLUDE.match(line):
             yield number, match[1] == '"', match[2]
 
 
 def cycles(edges):
-    """Folders that include each other in a circle, each circle once. edges: folder -> folders that it includes."""
+    """Return cyclic includes of folders, each cycle once. edges: folder -> folders that it includes."""
     found, done = [], set()
 
     def visit(folder, way):
@@ -70,7 +70,7 @@ def cycles(edges):
 
 
 def violations(root):
-    """What is wrong in root/custom_ops, a line each."""
+    """Return the violations in root/custom_ops, a line each."""
     ops = root / "custom_ops"
     found, edges = [], {}
     files = sorted(path for path in ops.rglob("*") if path.suffix in (".h", ".cc", ".cu"))

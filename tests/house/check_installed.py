@@ -1,4 +1,4 @@
-"""Whether an installed neuroevo is whole: check_installed.py [tensorflow], run by a Python that has it from pip.
+"""Check of an installed neuroevo: check_installed.py [tensorflow], run by a Python with neuroevo installed by pip.
 
 `make test-install` does so, in an environment of its own and away from the repository. Every family of environments is
 played, and the commands that the README begins with are given. It is a portable build, whose code for each level that
@@ -28,7 +28,7 @@ PLAYED = (
 
 
 def command(*words: str, **environment: str) -> str:
-    """Gives a command of neuroevo as a user does, by the program beside this Python, and returns what it prints."""
+    """Run a neuroevo command with the program installed next to this Python, and return its output."""
     program = Path(sys.executable).with_name("neuroevo")
     variables = {**os.environ, **environment}
     return subprocess.run([program, *words], check=True, text=True, stdout=subprocess.PIPE, env=variables).stdout

@@ -1,4 +1,4 @@
-"""Which instructions a portable build has where: python tests/house/check_instructions.py NEUROEVO/_LIB
+"""Check of a portable build's instruction sets: python tests/house/check_instructions.py NEUROEVO/_LIB
 
 Libraries for every processor must have none that AVX brought, and those of a level with AVX2 none that AVX-512 brought;
 by objdump, which comes with the compiler. Prints the first of each library that has one, and exits with 1.
@@ -16,7 +16,7 @@ INSTRUCTION = re.compile(r"^ +[0-9a-f]+:\t((?:[0-9a-f]{2} )+)")
 
 
 def first(library: Path, forbidden: set[str]) -> str:
-    """The first instruction of a library that begins with one of these bytes; "" where there is none."""
+    """Return the first instruction of a library that starts with one of these bytes, "" without a match."""
     command = ["objdump", "--disassemble", "--wide", library]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         function = ""

@@ -1,4 +1,4 @@
-"""Whether the built site fetches anything from elsewhere: python tests/house/check_site.py build/site
+"""Check that the built site loads no external resources: python tests/house/check_site.py build/site
 
 A page may link to other sites, which a reader follows or not. It may not load a script, a style, a font or a picture
 from one. Prints what does, and exits with 1.
@@ -24,7 +24,7 @@ RELATIONS = {"canonical", "next", "prev", "edit"}  # of links that name a place 
 
 
 class Loads(HTMLParser):
-    """Collects what a page loads from elsewhere."""
+    """Parser that collects the external resources of a page."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Loads(HTMLParser):
 
 
 def outside(file: Path) -> list[str]:
-    """What a file of the site loads from elsewhere."""
+    """Return the external resources of a file of the site."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".css":
         return IN_STYLES.findall(text)

@@ -1,4 +1,4 @@
-"""Who may import whom in Python: the contracts of pyproject.toml hold, and they notice what breaks them."""
+"""Import rules of Python: the contracts of pyproject.toml hold, and violations are detected."""
 
 import shutil
 import subprocess
@@ -22,14 +22,14 @@ lint_imports_command()
 
 
 def lint(folder):
-    """The contracts of the pyproject.toml in a folder, on the package beside it."""
+    """Check the contracts of the pyproject.toml in a folder for the package in the same folder."""
     command = [sys.executable, "-c", LINT, "--no-cache"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """A copy of the package's Python and of the contracts, to plant imports in."""
+    """Provide a copy of the package's Python files and of the contracts, to insert imports."""
     folder = tmp_path_factory.mktemp("house")
     without = shutil.ignore_patterns("_lib", "__pycache__", "*.toml", "*.txt")
     shutil.copytree(ROOT / "neuroevo", folder / "neuroevo", ignore=without)
@@ -91,7 +91,7 @@ def test_a_room_without_a_place_breaks_one(package):
 
 
 def test_importing_a_module_imports_no_tensorflow():
-    """Contracts see who names it; this sees what happens, through all that a module imports."""
+    """Contracts check import statements; this test checks all transitive imports."""
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "neuroevo").rglob("*.py")]
     names = sorted(name.removesuffix(".__init__") for name in names if not name.endswith("__main__"))
     without = [name for name in names if not name.removeprefix("neuroevo.").startswith(WITH_TENSORFLOW)]

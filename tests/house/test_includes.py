@@ -1,4 +1,4 @@
-"""Who may include whom in C++: the rules hold, and each kind of breach is found and named."""
+"""Include rules of C++: the rules hold, and each kind of violation is reported."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 HOUSE = Path(__file__).parent
 ROOT = HOUSE.parents[1]
 
-# A small tree in which everything is as it should be.
+# A small tree without violations.
 TREE = {
     "core/error.h": "#include <string>",
     "gpu/device.h": '#include "core/error.h"',

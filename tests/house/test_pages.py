@@ -42,7 +42,7 @@ def test_code_is_between_fences(path):
     assert blocks_of(path) is not None  # which says what is wrong with a fence
     previous = ""
     for line in without_blocks(path).splitlines():
-        assert previous or not line.startswith("    "), f"an indented block, which nobody runs: {line}"
+        assert previous or not line.startswith("    "), f"an indented block, which is not run: {line}"
         previous = line.strip()
 
 

@@ -1,4 +1,4 @@
-"""Small runs that really played, with all that a page shows of them."""
+"""Small runs with real episodes, for tests of the page."""
 
 import shutil
 from dataclasses import replace
@@ -20,13 +20,13 @@ TRAINING = {"seed": 1, "generations": 6, "validation_episodes": 1, "test_episode
 
 
 def played(path, **changes):
-    """The path of a run that the real evaluator played."""
+    """Train a run with the real evaluator; return its path."""
     train(RunFolder.create(path, config(**changes)))
     return path
 
 
 def configured(run, path, *changes):
-    """A copy of a run with other texts in its configuration, each after the one that it replaces."""
+    """Copy a run and replace texts in its configuration, given as pairs (old, new)."""
     shutil.copytree(run, path)
     with Database(path / DATABASE, "rw") as database:
         about = read_about(database)
@@ -40,7 +40,7 @@ def configured(run, path, *changes):
 
 
 def shortened(run, path, generations, resumed=0):
-    """A copy of a run's database as it was after so many generations, in a folder that may hold another one."""
+    """Copy the state of a run's database after `generations` generations to a folder, replacing its database."""
     path.mkdir(exist_ok=True)
     if path != run:
         shutil.copy(run / DATABASE, path)
@@ -61,7 +61,7 @@ def maze(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def es(tmp_path_factory):
-    """Evolution strategies in the maze, of which the last two states are there."""
+    """Evolution strategies in the maze, with the last two states."""
     path = tmp_path_factory.mktemp("inspected") / "es"
     algorithm = {"name": "es", "population": 8, "sigma": 0.1}
     return played(path, env=MAZE, network=MLP, algorithm=algorithm, training=TRAINING)
@@ -69,7 +69,7 @@ def es(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def atari(tmp_path_factory):
-    """A genetic algorithm on a game, whose memory is recorded."""
+    """A genetic algorithm on an Atari game, with its RAM as behavior."""
     path = tmp_path_factory.mktemp("inspected") / "atari"
     training = {"generations": 3, "max_episode_steps": 40, "validation_episodes": 1, "test_episodes": 1}
     return played(path, training=training)
@@ -77,6 +77,6 @@ def atari(tmp_path_factory):
 
 @pytest.fixture
 def maze_page(maze):
-    """What the page of the maze can ask."""
+    """The inspection of the maze's run."""
     with Inspection([maze]) as inspection:
         yield inspection

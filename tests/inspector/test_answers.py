@@ -1,4 +1,4 @@
-"""What the page is told, against the runs' files, NumPy, and what members do when they play again."""
+"""Data for the page against the runs' files, NumPy and replayed members."""
 
 import base64
 import shutil
@@ -27,12 +27,12 @@ DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
 
 
 def values(payload):
-    """An array of a payload."""
+    """Decode an array of a payload."""
     return np.frombuffer(base64.b64decode(payload["data"]), DTYPES[payload["dtype"]])
 
 
 def points(payload):
-    """Points [P, 2] of a payload with x and y."""
+    """Return the points [P, 2] of a payload with x and y."""
     return np.stack([values(payload["x"]), values(payload["y"])], axis=1)
 
 
@@ -171,7 +171,7 @@ def test_elites_are_cells_and_no_archive(tmp_path):
     new_run(tmp_path / "run", algorithm=elites, **maze)
     with Inspection([tmp_path / "run"]) as page:
         cloud, shown = page.answer("cloud/0"), page.answer("cells/0")
-        with pytest.raises(UserError, match="no archive of behaviors alone"):
+        with pytest.raises(UserError, match="no archive of behaviors without fitness"):
             page.answer("archive/0")
     assert cloud["cells"] and not cloud["archive"] and "novelty" not in shown
     assert (shown["low"], shown["high"], shown["shape"]) == ([-3.0, -3.0], [3.0, 3.0], [4, 3])
@@ -295,7 +295,7 @@ def test_curves_of_runs_that_differ_by_their_seed_are_one(maze, atari, tmp_path)
 
 def test_rows_are_read_as_they_come(maze, tmp_path):
     rows, expected = Rows(tmp_path), read_rows(maze)
-    for count, resumed in ((0, 0), (1, 0), (3, 0), (6, 0), (2, 1), (6, 1)):  # it also goes back, as on resume
+    for count, resumed in ((0, 0), (1, 0), (3, 0), (6, 0), (2, 1), (6, 1)):  # also fewer rows, as after resuming
         shortened(maze, tmp_path, count, resumed)
         rows.refresh()
         assert rows.problem == ""
@@ -327,8 +327,8 @@ def test_a_run_without_members_shows_what_it_has(maze, tmp_path):
         shown = inspection.answer("generation/0/3")
         assert list(values(shown["fitness"])) == read_rows(maze)[3]["fitness"]
         assert list(points(shown)[:, 0]) == list(range(30)) and "parents" not in shown
-        assert inspection.stage.play(0, Member(5, 3, 0))["same"] is True  # the state before is kept
-        assert "not known" in inspection.stage.play(0, Member(1, 3, 0))["error"]
+        assert inspection.stage.play(0, Member(5, 3, 0))["same"] is True  # the state before the generation is stored
+        assert "no longer available" in inspection.stage.play(0, Member(1, 3, 0))["error"]
 
 
 def test_what_a_run_is(maze, maze_page):

@@ -1,4 +1,4 @@
-"""The page in a real browser, the system's Chromium; what these tests see is what a user sees."""
+"""The page in the system's Chromium."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install -y chromium"),
 ]
-# Of each member where its dot is.
+# Positions of the members' dots.
 DRAWN = "inspector.shownDots()"
 
 
@@ -36,7 +36,7 @@ def browser():
 
 @pytest.fixture
 def shown(browser):
-    """A window; when the test is over nothing has gone wrong in it, and it has asked nobody else for anything."""
+    """A browser window; after the test, check that it had no errors and no requests to other hosts."""
     shown = shown_in(browser)
     yield shown
     assert shown.complaints == []
@@ -46,7 +46,7 @@ def shown(browser):
 
 @pytest.fixture
 def page_of(maze):
-    """The maze's page at its address."""
+    """The address of the maze's page."""
     with Inspection([maze]) as inspection, served(inspection) as address:
         yield address
 
@@ -55,10 +55,16 @@ def text(shown, selector):
     return shown.page.inner_text(selector)
 
 
-def test_the_page_shows_the_run(shown, page_of):
+def test_the_page_shows_the_run(shown, maze, page_of):
     shown.visit(page_of)
     assert "ga_ns on hard_maze" in text(shown, "#title") and "6 generations" in text(shown, "#title")
+    shown.page.click("#details")
     assert "sigma" in text(shown, "#about")
+    shown.page.keyboard.press("Escape")
+    assert shown.page.is_hidden("#drawer")
+    shown.page.wait_for_selector(".stage[data-slot=a] table")  # the elite
+    generation, index = MembersReader(maze).elite(5)
+    assert text(shown, ".stage[data-slot=a] h3") == f"Generation {generation}, member {index}"
     assert "30 members" in text(shown, "#generation-facts")
     assert shown.value(f"{DRAWN}.x.length") == 30
     for plot in ("curves", "cloud", "family", "takeover"):
@@ -94,7 +100,7 @@ def test_fitness_at_the_ends_of_what_floats_are(shown, tmp_path, returns):
 
 
 def place_of(shown, index):
-    """Where in the window a member's dot belongs, by Plotly's axes."""
+    """Return the expected position of a member's dot in the window, by Plotly's axes."""
     return shown.value(
         f"""(() => {{
             const plot = document.getElementById('cloud'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
@@ -105,7 +111,7 @@ def place_of(shown, index):
 
 
 def covered(shown, place):
-    """How much of a pixel of the window the dots cover, in [0, 255]."""
+    """Return the alpha of the dots at a pixel of the window, in [0, 255]."""
     script = """([x, y]) => {
         const dots = document.querySelector('#cloud canvas.dots'), box = dots.getBoundingClientRect();
         const [column, row] = [x - box.x, y - box.y].map((each) => Math.floor(each * devicePixelRatio));
@@ -122,7 +128,7 @@ def test_dots_are_where_the_axes_say(shown, page_of):
         places = [place_of(shown, member) for member in range(30)]
         assert all(covered(shown, place) > 150 for place in places)
         assert covered(shown, [places[0][0], max(y for _, y in places) + 12]) == 0
-        # and again, half as large
+        # zoom out by a factor of two
         shown.value(
             """(() => {
                 const plot = document.getElementById('cloud'), changes = {};
@@ -150,12 +156,12 @@ def test_a_picture_of_the_cloud_has_its_dots(shown, page_of, tmp_path):
     download.value.save_as(tmp_path / "population.png")
     with Image.open(tmp_path / "population.png") as picture:
         colors = {tuple(color) for _, color in picture.convert("RGB").getcolors(2**24)}
-    # those of fitness: the page's own have no color
+    # colors of fitness; the page itself is gray
     assert any(max(color) - min(color) > 60 and color[2] > color[0] for color in colors)
 
 
 def click_on_member(shown, index, modifiers=()):
-    """Clicks where the plot has a member's dot."""
+    """Click on a member's dot."""
     x, y = place_of(shown, index)
     for modifier in modifiers:
         shown.page.keyboard.down(modifier)
@@ -166,7 +172,7 @@ def click_on_member(shown, index, modifiers=()):
 
 
 def watch(shown, slot):
-    """Waits until a slot's video has pictures and plays."""
+    """Wait until a slot's video is playing."""
     video = f".stage[data-slot={slot}] video"
     shown.page.wait_for_selector(video)
     shown.until(f"document.querySelector('{video}').readyState >= 3")
@@ -201,7 +207,7 @@ def test_a_click_plays_a_video_that_decodes(shown, page_of, maze):
 
 @pytest.mark.thorough
 def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
-    """So that a second click can be aimed beforehand."""
+    """A second click must hit the dot that it was aimed at."""
     shown.visit(page_of)
     shown.page.locator("#cloud").scroll_into_view_if_needed()
     before = place_of(shown, 12)
@@ -214,7 +220,7 @@ def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
 
 @pytest.mark.thorough
 def test_two_quick_clicks_change_no_axes(shown, page_of):
-    """For Plotly they ask for all that it draws, of which the dots are none. A zoomed plot is whole again."""
+    """Plotly's double click would fit the axes to its traces, without the dots. A zoomed plot is reset."""
     shown.visit(page_of)
     shown.page.locator("#cloud").scroll_into_view_if_needed()
     ranges = "['xaxis', 'yaxis'].map((name) => document.getElementById('cloud')._fullLayout[name].range.join())"
@@ -233,7 +239,7 @@ def test_two_quick_clicks_change_no_axes(shown, page_of):
 
 
 def cells_so_far(maze, grid, generation):
-    """For each cell the generation, index and fitness of its fittest member up to a generation, by a plain loop."""
+    """Find the fittest member of each cell up to a generation by a loop: its generation, index and fitness."""
     low, high = np.array(grid["low"]), np.array(grid["high"])
     champions = {}
     for members in list(MembersReader(maze).each())[: generation + 1]:
@@ -245,7 +251,7 @@ def cells_so_far(maze, grid, generation):
 
 
 def place_of_cell(shown, grid, cell):
-    """Where in the window the middle of a cell belongs, by Plotly's axes."""
+    """Return the expected position of a cell's center in the window, by Plotly's axes."""
     x, y = (low + (high - low) * (at + 0.5) / count for at, low, high, count in zip(cell, *grid.values(), strict=True))
     return shown.value(
         f"""(() => {{
@@ -265,7 +271,7 @@ def test_cells_have_their_champions_up_to_the_slider_s_generation(shown, maze, t
         shown.page.check("#cells")
         shown.until("document.getElementById('generation-facts').textContent.includes('cells filled')")
         new = sorted(set(cells_so_far(maze, grid, 5)) - set(cells_so_far(maze, grid, 1)))[0]
-        for generation in (5, 1, 2):  # back, and on
+        for generation in (5, 1, 2):  # backward and forward
             shown.value(f"inspector.setGeneration({generation})")
             champions = cells_so_far(maze, grid, generation)
             filled = f"{len(champions)} of 2,500 cells filled"
@@ -342,7 +348,7 @@ def test_another_episode_of_a_member(shown, tmp_path):
             shown.page.select_option(".stage[data-slot=a] select", label=episode)
             watch(shown, "a")
             seeds.append(text(shown, ".stage[data-slot=a] tr:has(th:text-is('seed')) code"))
-            assert "FIRE" in text(shown, ".stage[data-slot=a] .rolls")  # all that this member does
+            assert "FIRE" in text(shown, ".stage[data-slot=a] .rolls")  # the member's only action
         assert seeds[0] != seeds[1]
 
 
@@ -378,7 +384,7 @@ def test_two_runs_compare(shown, maze, es):
 
 
 def of_sigmas(maze, folder, sigmas):
-    """Copies of a run, with other sigmas."""
+    """Copy a run with different values of sigma."""
     for number, sigma in enumerate(sigmas):
         yield configured(maze, folder / str(number), ("sigma = 0.3", f"sigma = {sigma}"))
 
@@ -432,6 +438,7 @@ def test_what_a_run_s_files_say_is_no_html(shown, maze, tmp_path):
         file.write("2026-01-01 00:00:00,000 WARNING <script>document.title = 'theirs'</script><b>bold</b>\n")
     with Inspection([run, maze]) as inspection, served(inspection) as address:
         shown.visit(address)
+        shown.page.click("#details")
         shown.page.click("#about-tabs button:nth-child(3)")
         assert "<b>bold</b>" in text(shown, "#about")
         assert shown.value("document.querySelectorAll('img, #about b, #about script').length") == 0
@@ -476,7 +483,7 @@ def test_an_export_needs_no_server(shown, maze, tmp_path):
     shown.hosts.clear()
 
 
-# Clicks all that can be clicked, and what that brings up, once each; a plot's buttons are made again by some of them.
+# Click each control once, including those that appear later; some clicks recreate a plot's buttons.
 CLICK_ALL = """async () => {
     const clicked = new Set();
     const name = (each) => `${each.closest('.plot')?.id} ${each.dataset.title || ''} ${each.id} ${each.textContent}`;
@@ -486,13 +493,13 @@ CLICK_ALL = """async () => {
         next.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, view: window }));
         await new Promise((resolve) => setTimeout(resolve, 10));
     }
-    await new Promise((resolve) => setTimeout(resolve, 500)); // for what comes later
+    await new Promise((resolve) => setTimeout(resolve, 500)); // for delayed actions
     return [...clicked];
 }"""
 
 
 def all_clicked(shown):
-    """The names of all controls after each has been clicked, what they asked for, and the windows that they opened."""
+    """Click all controls; return their names, the URLs of their requests, and the windows that they opened."""
     asked, windows = [], []
     context = shown.page.context
     context.on("request", lambda request: asked.append(request.url))
@@ -512,7 +519,7 @@ def test_no_control_leaves_the_machine(shown, browser, page_of, maze, tmp_path):
         page.visit(address)
         names, asked, windows = all_clicked(page)
         assert windows == []
-        for plot in ("curves", "cloud", "family", "takeover"):  # whose buttons are among them
+        for plot in ("curves", "cloud", "family", "takeover"):  # the plots' buttons were clicked, too
             assert sum(name.startswith(f"{plot} ") for name in names) > 3, names
         assert not [name for name in names if "Share" in name or "Cloud" in name], names
         assert all(url.startswith((expected, "data:", "blob:")) for url in asked), asked
@@ -549,7 +556,7 @@ def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
         shown.until("document.getElementById('generation-number').textContent === '3'")
     with capsys.disabled():
         median, slow = (f"{times[int(share * len(times))]:.0f} ms" for share in (0.5, 0.95))
-        print(f"\n10,000 dots: a frame takes {median} in the median; one of twenty takes over {slow}")
+        print(f"\n10,000 dots: median {median} per frame, 95th percentile {slow}")
 
 
 @pytest.mark.thorough
@@ -569,5 +576,5 @@ def test_a_large_run_is_there_soon_and_takes_little_memory(shown, tmp_path, caps
             peak = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1]) / 1e3
         process.terminate()
     with capsys.disabled():
-        print(f"\n400 x 1,000: the page is there after {ready:.1f} s, all of it after {whole:.1f} s; {peak:.0f} MB")
+        print(f"\n400 x 1,000: page ready after {ready:.1f} s, complete after {whole:.1f} s; {peak:.0f} MB")
     assert peak < 300

@@ -1,4 +1,4 @@
-"""`neuroevo inspect --export`: the same answers as the server's, as files."""
+"""`neuroevo inspect --export`: files with the same data as the server's."""
 
 import json
 import re
@@ -15,7 +15,7 @@ def command(*words):
 
 
 def exported(folder, name):
-    """What a file of data puts, and under which name."""
+    """Return the data in an exported file, and check its name."""
     text = (folder / "data" / f"{name}.js").read_text()
     given, value = re.fullmatch(r"inspector\.put\((\"[^\"]*\"),(.*)\);\n", text, re.DOTALL).groups()
     assert json.loads(given) == name
@@ -63,5 +63,5 @@ def test_nothing_is_written_over(maze, tmp_path, there):
     kept.parent.mkdir(exist_ok=True)
     kept.write_text("mine")
     result = command(maze, "--export", out)
-    assert result.exit_code == 2 and f"--export {out}: it is there already" in result.stderr
+    assert result.exit_code == 2 and f"--export {out}: already exists" in result.stderr
     assert kept.read_text() == "mine" and list(tmp_path.rglob("*")) == sorted({out, kept})

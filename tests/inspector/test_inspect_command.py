@@ -1,4 +1,4 @@
-"""`neuroevo inspect`: what it refuses, and how it ends."""
+"""`neuroevo inspect`: errors and shutdown."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def command(*words):
 
 
 def refused(*words):
-    """What the command says of a mistake of the user's."""
+    """Return the error message of a command that must fail."""
     result = command(*words)
     assert result.exit_code == 2, result.output
     return " ".join(result.stderr.split())
@@ -80,7 +80,7 @@ def test_videos_of_a_page_that_was_killed_are_deleted_by_the_next(maze, tmp_path
         (folder / "0-0-0-0.mp4").write_bytes(b"a video")
         grown_old()
         with Inspection([maze]):
-            assert folder in folders()  # its page is there
+            assert folder in folders()  # its page is still running
         process.kill()
     assert folders() == [folder]
     grown_old()

@@ -1,4 +1,4 @@
-"""The picture of where all episodes of runs in a maze ended."""
+"""The figure of the final positions of all episodes of runs in a maze."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Who may ask the page's server, and what it answers."""
+"""Access control and responses of the page's server."""
 
 import shutil
 
@@ -55,7 +55,7 @@ def test_no_answer_may_be_used_by_others(client):
         assert "default-src 'none'" in headers["content-security-policy"]
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["cross-origin-resource-policy"] == "same-origin"
-        assert headers["referrer-policy"] == "no-referrer"  # else links would tell the token
+        assert headers["referrer-policy"] == "no-referrer"  # otherwise links would leak the token
         assert "access-control-allow-origin" not in headers
 
 

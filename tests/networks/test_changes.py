@@ -1,4 +1,4 @@
-"""Changes of architectures: every one is a network that the core accepts, within the limits."""
+"""Changes of architectures: every result is a valid network within the limits."""
 
 from __future__ import annotations
 

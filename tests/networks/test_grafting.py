@@ -1,4 +1,4 @@
-"""Weights that a network inherits, and the cost of networks."""
+"""Inheritance of weights between networks, and the cost of networks."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_multiply_adds():
 @given(st.lists(st.sampled_from([1, 2, 3, 8]), min_size=1, max_size=4), st.integers(0, 2**62))
 @settings(max_examples=30, deadline=None)
 def test_weights_after_grafts_are_those_of_each_step(widths, seed):
-    """Through a line of grafts and mutations, whatever has been asked before."""
+    """A line of grafts and mutations has the same weights regardless of earlier queries."""
     weights, genome = NativeWeights([FIRST]), Genome(seed)
     texts, expected = [FIRST], weights.theta(genome)
     for number, width in enumerate(widths):
@@ -110,5 +110,5 @@ def test_genomes_with_networks_of_their_own_are_told_apart():
     assert len(set(genomes)) == len(genomes)
     assert [each.network for each in genomes] == [0, FIRST, SCREEN, FIRST, SCREEN, FIRST, 0]
     assert to_json(genomes[3]) == {"root": 1, "network": 0, "mutations": [[2, 1.0, f"graft {FIRST}"]]}
-    with pytest.raises(ValueError, match="expected another one than the parent's"):
+    with pytest.raises(ValueError, match="expected another network than the parent's"):
         genomes[1].child(2, 1.0, Graft(FIRST))

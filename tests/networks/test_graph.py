@@ -1,4 +1,4 @@
-"""Graph layers from Python: random graphs against NumPy, and what exports of them hold or refuse."""
+"""Graph layers from Python: random graphs compared with NumPy, and supported and unsupported exports."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from neuroevo.networks.layers import is_recurrent, output_size, unpack_weights
 
 @st.composite
 def graphs(draw):
-    """Text of a network that consists of a graph layer."""
+    """Return the text of a network that consists of a graph layer."""
     inputs, hidden, outputs = draw(st.integers(1, 6)), draw(st.integers(0, 6)), draw(st.integers(1, 4))
     possible = [
         (start, end) for end in range(inputs, inputs + hidden + outputs) for start in range(min(end, inputs + hidden))

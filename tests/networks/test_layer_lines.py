@@ -1,4 +1,4 @@
-"""`network.layers`: what each line means, by the text forms that it stands for, and what is said of a wrong one."""
+"""`network.layers`: conversion of each kind of line to the core's text form, and error messages for invalid lines."""
 
 import pytest
 from hypothesis import given
@@ -107,10 +107,10 @@ def test_the_published_networks_by_lines():
         (
             ["conv 4 3x3", "relu"],
             {},
-            "network.layers = ['conv 4 3x3', 'relu']: this network is for screens, and Hopper-v5",
+            "network.layers = ['conv 4 3x3', 'relu']: this network requires images, but Hopper-v5",
         ),
-        (["max_pool 2x2"], {}, "this network is for screens, and Hopper-v5 shows numbers; expected layers for vectors"),
-        (["dense 4", "relu"], {"dtype": "int8"}, 'network.dtype = "int8": Hopper-v5 shows numbers with fractions'),
+        (["max_pool 2x2"], {}, "this network requires images, but Hopper-v5 has vector observations; expected layers"),
+        (["dense 4", "relu"], {"dtype": "int8"}, 'network.dtype = "int8": Hopper-v5 has vector observations'),
     ],
 )
 def test_what_cannot_play_is_told_before_the_start(layers, more, reason):

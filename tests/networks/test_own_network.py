@@ -1,4 +1,4 @@
-"""`network.name = "module:function"`: a network of the user's own, and what is said of one that cannot play."""
+"""`network.name = "module:function"`: user-defined networks, and error messages for invalid ones."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ SOURCE = """
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current folder, with the module in it."""
+    """Current folder that contains the module."""
     (tmp_path / "own_networks.py").write_text(textwrap.dedent(SOURCE))
     (tmp_path / "broken_networks.py").write_text("import numpy\n1 / 0\n")
     monkeypatch.chdir(tmp_path)
@@ -89,12 +89,12 @@ def test_what_is_told_when_the_configuration_is_read(name, reason, folder):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("wrong_number", "own_networks:wrong_number returns a network with 7 outputs, expected 2, as it was asked for"),
+        ("wrong_number", "own_networks:wrong_number returns a network with 7 outputs, expected 2, its argument"),
         ("raises", "own_networks:raises((11,), 2) raises IndexError: tuple index out of range "
          "({folder}/own_networks.py, line 10)"),
         ("junk", "own_networks:junk returns 'dense 7', expected a list of layers, such as"),
         ("bad_line", 'own_networks:bad_line returns the layer "dens 7": expected a layer of conv, '),
-        ("vbn", "own_networks:vbn has a vbn layer, expected a network without: network.layers takes one with it"),
+        ("vbn", "own_networks:vbn has a vbn layer, which only network.layers supports"),
         ("image", "layer 1 'conv 3 3 3 1 valid 1.0': needs an input of height, width and channels"),
     ],
 )  # fmt: skip
@@ -105,7 +105,7 @@ def test_what_is_told_before_the_start(name, reason, folder):
 
 
 def test_a_run_of_it_is_trained_resumed_and_evaluated(folder):
-    """From the command line, in the folder of the module, which no PYTHONPATH names."""
+    """Use the command line in the module's folder, which is not on PYTHONPATH."""
     sets = ["env.name=HardMaze-v0", "network.name=own_networks:small", "algorithm.name=ga", "algorithm.population=6",
             "algorithm.parents=2", "training.generations=2", "training.max_episode_steps=40"]  # fmt: skip
     (folder / "run.toml").write_text("")

@@ -1,5 +1,5 @@
-"""Vectors of actions, normalized observations and what is kept of an episode: the ops, the C interface and NumPy agree,
-and the TensorFlow graph plays what the native lane runner plays, whatever the lanes, slots and threads."""
+"""Vector actions, normalized observations and results of episodes: the ops, the C interface and NumPy agree, and the
+TensorFlow graph agrees with the native lane runner for any number of lanes, slots and threads."""
 
 import functools
 import math
@@ -39,7 +39,7 @@ def int64(*values: int) -> np.ndarray:
 
 
 def make(name: str, slots: int = 1) -> tuple[tf.Tensor, EnvPool]:
-    """The same environments twice: a pool of the ops and one of the C interface."""
+    """Return the same environments twice: a pool of the ops and one of the C interface."""
     recipe = registry.resolve(name)
     handle = load_ops().env_pool_make(family=recipe.family, options=list(recipe.options), slots=slots)
     return handle, EnvPool(recipe, slots)
@@ -95,7 +95,7 @@ def test_discrete_actions_are_those_of_numpy(outputs):
 
 
 def test_denormal_outputs_are_not_zero():
-    # TensorFlow's threads take them for zeros.
+    # TensorFlow's threads flush them to zero.
     outputs = np.zeros((1, 18), np.float32)
     outputs[0, 7] = 1e-45
     assert_actions("frostbite", outputs, np.array([7], np.int32))
@@ -172,7 +172,7 @@ def normalized(raw: np.ndarray, normalizer: Normalizer | None) -> np.ndarray:
 
 
 def sums_of(seen: list[np.ndarray]) -> np.ndarray:
-    """Count, sums and sums of squares, added up observation by observation."""
+    """Return the count, sums and sums of squares, accumulated observation by observation."""
     total = np.zeros(1 + 2 * len(seen[0]))
     for raw in seen:
         total += np.concatenate([[1], raw, raw * raw])
@@ -180,7 +180,7 @@ def sums_of(seen: list[np.ndarray]) -> np.ndarray:
 
 
 def queue_of(episodes: list[int], normalizers: list[int]) -> tf.Tensor:
-    """A queue of one lane with a slot for each of these episodes of one genome, which they have taken."""
+    """Return a queue of one lane with a slot for each of these episodes of one genome, which the slots have taken."""
     queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=len(episodes), first_row=0)
     each = int64(*([0] * len(episodes)))
     genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
@@ -220,8 +220,8 @@ def test_normalized_observations_and_their_sums_are_those_of_numpy():
     results = load_ops().episode_queue_results(queue, 3, 0)
     assert results.episode_ids.numpy().tolist() == [40, 41, 42] and np.array_equal(results.returns, returns)
     assert results.failures.numpy().tolist() == [b""] * 3 and results.steps.numpy().tolist() == [4] * 3
-    assert results.behaviors.shape == (3, 0)  # they were not asked for
-    assert np.array_equal(results.observation_sums, [*map(sums_of, seen), np.zeros(35)])  # the last had no normalizer
+    assert results.behaviors.shape == (3, 0)  # not requested
+    assert np.array_equal(results.observation_sums, [*map(sums_of, seen), np.zeros(35)])  # the last: no normalizer
     again = load_ops().episode_queue_results(queue, 0, 0)
     assert again.episode_ids.shape == (0,) and again.observation_sums.shape == (0, 0)
 
@@ -267,7 +267,7 @@ def test_bad_normalizers():
         set_normalizer(1, *good)
         set_normalizer(1, *good)
         for number, mean, std, message in (
-            (1, np.ones(11), good[1], "normalizer 1 is set already, to other values: expected a new number"),
+            (1, np.ones(11), good[1], "normalizer 1 is already set to different values, expected an unused number"),
             (-1, *good, "number of a normalizer is -1, expected 0 or more"),
             (2, np.zeros(12), np.ones(12), "mean has 12 values, expected one per value of an observation: 11"),
             (2, np.full(11, np.nan), good[1], r"mean\[0\] is nan, expected a finite number"),
@@ -300,7 +300,7 @@ def test_bad_normalizers():
 
 
 LOST = ((1, float(np.finfo(np.float32).max)),) * 3  # weights of infinity, so that outputs are NaN
-TASKS = {  # name: network, and episodes of this many steps at most
+TASKS = {  # name: network, and maximum number of steps
     "InvertedPendulum-v5": (Network("mlp", hidden=(6,)), 30),
     "HalfCheetah-v5": (Network("mlp", hidden=(8, 8), action_bins=5), 12),
 }
@@ -308,7 +308,7 @@ TASKS = {  # name: network, and episodes of this many steps at most
 
 @functools.cache
 def episodes_of(name: str) -> tuple[Episode, ...]:
-    """24 episodes of 8 genomes, of which two are lost; with three normalizers and with none."""
+    """Return 24 episodes of 8 genomes, two of them invalid, with three normalizers and without one."""
     size = math.prod(EnvPool(registry.resolve(name), 1).observation_shape)
     normalizers = [None, *(random_normalizer(size, number, seed=number) for number in (3, 4, 5))]
     genomes = [grow(Genome(base), LOST if base in (2, 5) else ((base + 50, 0.2),) * (base % 3)) for base in range(8)]
@@ -317,7 +317,7 @@ def episodes_of(name: str) -> tuple[Episode, ...]:
 
 
 def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
-    """Returns, steps, failures and observation sums: step by step, with the policy and the normalization in NumPy."""
+    """Return the returns, steps, failures and observation sums, with the policy and the normalization in NumPy."""
     pool, network = EnvPool(registry.resolve(name), 1), TASKS[name][0]
     layers = network.lines(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
     population, played = Population([to_text(layers)], 1, "reference"), []

@@ -1,5 +1,5 @@
-"""Bad input to the environment ops: a Python exception that names the value and the legal range, and a pool that goes
-on working. (An exception inside an environment is thrown in tests/native/envs/env_pool_errors_test.cc.)"""
+"""Invalid input to the environment ops: a Python exception with the value and the valid range, and a pool that remains
+usable. (tests/native/envs/env_pool_errors_test.cc tests exceptions inside an environment.)"""
 
 import threading
 
@@ -46,8 +46,8 @@ def shared_pool():
 
 @pytest.fixture
 def pool(shared_pool):
-    """Slot 0 has made two steps, slot 1 is at its start, slot 2's episode is over. Whatever a test does to the pool
-    with bad input: the first two are afterwards where they were, and go on."""
+    """A pool after two steps of slot 0, with slot 1 at its start and slot 2's episode over. Check after the test's
+    invalid input that slots 0 and 1 are unchanged and still usable."""
     ops = load_ops()
     reset(shared_pool, (0, 1, 2), (1, 2, 3), (0, 0, 4))
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_actions_of_a_wrong_dtype(pool):
         load_ops().env_step(pool, tf.constant([0]), int32(0))
 
 
-COPIES = [  # what an op copies out of a slot, and what its error names as missing
+COPIES = [  # op that copies data out of a slot, and the missing state in its error
     ("env_observation", {"dtype": tf.uint8, "shape": [84, 84, 4]}, "observation"),
     ("env_behavior", {"dtype": tf.uint8, "shape": [128]}, "behavior"),
     ("env_render", {}, "screen"),
@@ -157,7 +157,7 @@ def test_attributes_that_disagree(pool, op, dtype, shape, message):
 
 
 def test_screens_and_behaviors_are_those_of_the_slots(pool):
-    # Through the ops as through the C interface, where ale-py is what they are held against.
+    # The ops agree with the C interface, which other tests compare with ale-py.
     recipe = registry.resolve("freeway")
     other = EnvPool(recipe, 2)
     other.reset([0, 1], [1, 2], [0, 0])
@@ -288,7 +288,7 @@ def test_bad_pools(tmp_path):
         (tmp_path / "truncated.bin").write_bytes(file.read()[:-1])
     (tmp_path / "freeway.bin").write_text("not a game\n")
     (tmp_path / "empty.bin").write_bytes(b"")
-    unknown = "is not the ROM of a single-player game that ALE 0.12.1 knows by its MD5 sum"
+    unknown = "is not the ROM of a single-player game that ALE 0.12.1 recognizes by its MD5 sum"
     cases = [
         ({"family": "atary"}, "environment family 'atary' is unknown, expected one of: atari"),
         ({"family": ""}, "environment family '' is unknown"),
@@ -299,7 +299,10 @@ def test_bad_pools(tmp_path):
         ({"options": ["rom"]}, "option 'rom' is not of the form key=value"),
         ({"options": [f"rom={rom}", "sticky=0.25"]}, "atari has no option 'sticky', expected one of: rom, protocol, "),
         ({"options": [f"rom={rom}", "frame_skip=0"]}, "option frame_skip is '0', expected an integer in [1, 1000]"),
-        ({"options": [f"rom={rom}", "mode=8"]}, "mode is 8, which freeway does not have; expected one of: 0, 1, 2, 3,"),
+        (
+            {"options": [f"rom={rom}", "mode=8"]},
+            "mode is 8, which freeway does not support; expected one of: 0, 1, 2, 3,",
+        ),
         ({"options": [f"rom={rom}", "mode=1", "mode=1"]}, "option 'mode' is given twice"),
         ({"options": ["rom=/nowhere/pong.bin"]}, "ROM file '/nowhere/pong.bin' does not exist"),
         ({"options": [f"rom={tmp_path}"]}, f"ROM file '{tmp_path}' does not exist"),
@@ -311,13 +314,13 @@ def test_bad_pools(tmp_path):
             make(**given)
         assert message in str(caught.value)
         if given.get("slots", 1) > 0 and given.get("family", "atari") == "atari":
-            with pytest.raises(NativeError) as caught:  # the C interface says the same
+            with pytest.raises(NativeError) as caught:  # same message from the C interface
                 EnvPool(EnvSpec("freeway", "atari", tuple(given["options"])), 1)
             assert message in str(caught.value)
 
 
 def test_long_options_that_begin_and_end_alike_are_told_apart():
-    # As attributes of an op they were not: TensorFlow 2.21 looks at 20 characters of a long string in a list.
+    # With op attributes they were not: TensorFlow 2.21 compares 20 characters of a long string in a list.
     for word in ("one", "two"):
         rom = f"/{'long' * 20}/{word}/montezuma_revenge.bin"
         with pytest.raises(ERRORS, match=f"ROM file '{rom}'"):
@@ -325,7 +328,7 @@ def test_long_options_that_begin_and_end_alike_are_told_apart():
 
 
 def test_threads_share_a_pool():
-    # Different slots at once are fine; the same slot at once is an error, not a crash, whoever comes second.
+    # Concurrent calls may use different slots; for the same slot, the second call raises an error instead of crashing.
     ops, pool = load_ops(), make(slots=4)
     reset(pool, range(4), [5] * 4, [0] * 4)
     failures = []

@@ -1,4 +1,4 @@
-"""A short run of the random op calls of tests/support/fuzz_ops; what it tells of processes that die, hang or leak."""
+"""A short run of the random op calls of tests/support/fuzz_ops, and its reports of crashes, hangs and leaks."""
 
 import sys
 
@@ -24,7 +24,7 @@ def test_every_op_does_what_it_should_or_is_refused():
     wrong, counts = fuzz(seed=1, first=0, calls=3000)
     assert wrong == ""
     assert set(counts) == set(OPS)
-    without_arguments = {"env_pool_spec", "population_dimensions", "episode_queue_close"}  # which are rarely refused
+    without_arguments = {"env_pool_spec", "population_dimensions", "episode_queue_close"}  # rarely rejected
     assert all(
         count["succeeded"] > 0 and (count["refused"] > 0 or op in without_arguments) for op, count in counts.items()
     )

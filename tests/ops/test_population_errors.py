@@ -1,5 +1,4 @@
-"""Bad input to the population ops: a Python exception that names the value and the legal range, and rows that keep what
-they held."""
+"""Invalid input to the population ops: a Python exception with the value and the valid range, and unchanged rows."""
 
 import resource
 
@@ -20,7 +19,7 @@ ERRORS = (tf.errors.InvalidArgumentError, tf.errors.NotFoundError)
 
 @pytest.fixture
 def population():
-    """Rows 0 and 1 are filled, rows 2 and 3 are not; so it is afterwards."""
+    """A population with rows 0 and 1 filled, rows 2 and 3 empty, which must be unchanged after the test."""
     made = OpPopulation([NETWORK, SMALLER], 4)
     made.init([0, 1], [0, 1], [5, 6])
     before = made.read([0, 1])
@@ -165,7 +164,7 @@ def test_bad_networks(networks, message):
     with pytest.raises(ERRORS) as caught:
         OpPopulation(networks, 1)
     assert message in str(caught.value)
-    with pytest.raises(NativeError) as caught:  # the C interface says the same
+    with pytest.raises(NativeError) as caught:  # same message from the C interface
         Population(networks, 1)
     assert message in str(caught.value)
 
@@ -182,7 +181,7 @@ def test_bad_sizes_and_backends():
     ):
         with pytest.raises(ERRORS, match=message):
             OpPopulation(**{"networks": [NETWORK], "rows": 1, **arguments})
-    with pytest.raises(ERRORS, match=r"1048576 rows of networks need 44\d\d.* GB of memory, and .* GB are free"):
+    with pytest.raises(ERRORS, match=r"1048576 rows of networks need 44\d\d.* GB of memory, but only .* GB are free"):
         OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**20)
     # Rows that are never written take no memory: this is 1 GiB.
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,5 +1,5 @@
 """The population through its TensorFlow ops: sizes, initial weights, noise, and the forward pass, against NumPy and
-TensorFlow's own layers, and bit for bit against itself."""
+TensorFlow's layers, and bit-identical on repetition."""
 
 import threading
 
@@ -24,7 +24,7 @@ SHAPES = {  # of the layers' weights at 18 outputs, counted by hand
 
 
 def thetas_for(network, count, rng):
-    """float32 [count, D]: initial weights, and biases that are not zero, so that a wrong place shows."""
+    """Return initial weights with nonzero biases, float32 [count, D], so that a wrong position is detected."""
     thetas = np.empty((count, network.dimension), np.float32)
     for part in network.parts:
         size = (count, part.end - part.begin)
@@ -49,13 +49,13 @@ def test_dimensions(name):
 
 
 def test_long_networks_that_begin_and_end_alike_are_told_apart():
-    # As attributes of an op they were not: TensorFlow 2.21 looks at 20 characters of a long string in a list.
+    # With op attributes they were not: TensorFlow 2.21 compares 20 characters of a long string in a list.
     dimensions = [OpPopulation([TINY.replace("tanh", "; ".join(["tanh"] * 20 + ["bias"] * n))], 1) for n in range(3)]
     assert [population.dimensions for population in dimensions] == [[32], [37], [42]]
 
 
 def test_known_answers_of_philox():
-    # Of the authors' own implementation (Random123, kat_vectors).
+    # From the authors' implementation (Random123, kat_vectors).
     counters = np.array([[0] * 4, [2**32 - 1] * 4, [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344]], np.uint64)
     keys = [(0, 0), (2**32 - 1, 2**32 - 1), (0xA4093822, 0x299F31D0)]
     words = [philox(counter[None], key)[0].tolist() for counter, key in zip(counters, keys, strict=True)]
@@ -68,7 +68,7 @@ def test_known_answers_of_philox():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_noise_is_philox_and_box_muller(seed):
-    size = 200_003  # of several chunks, and no multiple of any vector's width
+    size = 200_003  # several chunks, and not a multiple of any vector width
     population = OpPopulation([f"input float32 1; dense {size} 1.0"], 2)
     population.assign([0], [0], np.zeros((1, size), np.float32))
     population.perturb([1], [0], [seed], [1.0])
@@ -76,7 +76,7 @@ def test_noise_is_philox_and_box_muller(seed):
     ulp = np.spacing(np.abs(expected).astype(np.float32))
     assert (np.abs(made - expected) / ulp).max() < 6
     assert abs(made.mean()) < 5 / np.sqrt(size) and abs(made.std() - 1) < 5 / np.sqrt(2 * size)
-    # Perturbing adds it with one rounding; float64 holds the exact product, and here also rounds the sum alike.
+    # Perturbing adds it with one rounding; float64 holds the exact product, and here rounds the sum identically.
     for scale in (0.002, -1e-3, 3.0, 0.0):
         population.assign([0], [0], made[None, ::-1].copy())
         population.perturb([1], [0], [seed], [scale])
@@ -166,7 +166,7 @@ def layer_lists(draw):
     image = dims if len(dims) == 3 else None
     plain = ["bias", "relu", "tanh", "silu", "gelu", "leaky_relu 0.3"]
     kinds = draw(st.lists(st.sampled_from(["conv", "max_pool", "avg_pool", "dense", *plain]), max_size=7))
-    if draw(st.booleans()):  # one at most: equal values, which differ by their rounding, are pulled apart by each
+    if draw(st.booleans()):  # at most one: each amplifies rounding differences of equal values
         kinds.insert(draw(st.integers(0, len(kinds))), "layer_norm")
     for kind in kinds:
         if kind in ("conv", "max_pool", "avg_pool") and image is not None:
@@ -192,7 +192,7 @@ def test_any_layer_list_equals_tensorflow_and_the_reference_backend(layers, coun
 
 @pytest.fixture(scope="module")
 def mixed():
-    """Two networks for the same screens in one population: rows 0 to 3 of the one, 4 to 7 of the other."""
+    """Two networks for the same screens in one population: rows 0 to 3 use the first, rows 4 to 7 the second."""
     texts = [to_text(NETWORKS[name](SCREEN, 6)) for name in ("model", "nature_dqn")]
     population = OpPopulation(texts, 10)
     population.init(range(8), [0] * 4 + [1] * 4, range(8))
@@ -263,7 +263,7 @@ entries = st.tuples(
 @settings(max_examples=60)
 @given(st.lists(entries, max_size=12))
 def test_a_list_of_perturbations_equals_its_steps_one_by_one(steps):
-    """Row 4 is a spread for the first network, row 5 for the second."""
+    """Population whose row 4 is a spread for the first network, row 5 for the second."""
     together, one_by_one, reference = (
         OpPopulation([TINY, TINY_TOO], 6, backend) for backend in ("cpu", "cpu", "reference")
     )
@@ -287,7 +287,7 @@ def test_a_list_of_perturbations_equals_its_steps_one_by_one(steps):
 
 
 def test_long_chains_across_chunks():
-    # 2.3 chunks of work; a chain in place, one whose parent is overwritten afterwards, and one that reads both.
+    # 2.3 chunks of work; a chain in place, a chain whose parent is overwritten afterwards, and one that reads both.
     size = 75_001
     population = OpPopulation([f"input float32 1; dense {size} 1.0"], 4)
     population.init([0], [0], [5])

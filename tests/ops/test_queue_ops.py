@@ -1,4 +1,4 @@
-"""A step that waits for an episode ends when it is cancelled, whatever becomes of the queue meanwhile."""
+"""A step that waits for an episode ends when it is cancelled, even if the queue is closed or freed meanwhile."""
 
 import gc
 import threading
@@ -13,7 +13,7 @@ LANES = 4
 
 
 def take_in(queue, lane):
-    """A function that waits for an episode of the lane, the manager that cancels it, and itself to be called."""
+    """Return a cancellation manager, and a function that waits for an episode of the lane."""
     take = tf.function(lambda: load_ops().episode_queue_take(queue, tf.constant(lane, tf.int64)).closed)
     manager = cancellation.CancellationManager()
     return manager, manager.get_cancelable_function(take.get_concrete_function())
@@ -54,5 +54,5 @@ def test_a_lane_that_is_not_there_is_named_before_anything_can_be_cancelled():
     manager, run = take_in(make_queue(), LANES)
     with pytest.raises(tf.errors.InvalidArgumentError, match=rf"lane {LANES} is out of range \[0, {LANES}\)"):
         run()
-    manager.start_cancel()  # calls what is left registered: nothing
+    manager.start_cancel()  # no callback must be left registered
     assert manager.is_cancelled

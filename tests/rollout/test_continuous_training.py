@@ -1,4 +1,4 @@
-"""Runs on MuJoCo's tasks, through the real evaluator: what they play with, resuming, evaluating, exporting, failing."""
+"""Runs on MuJoCo tasks with the real evaluator: normalization, resuming, evaluation, export and failures."""
 
 import json
 import math
@@ -136,7 +136,7 @@ def test_statistics_and_fitness_are_those_of_a_replay_by_numpy(hopper):
 
 
 class Interrupted(LocalEvaluator):
-    """Is interrupted at a call of submit(); whatever it plays then is half over."""
+    """Evaluator that is interrupted at a call of submit(), in the middle of a batch."""
 
     calls = 0
     at = 0
@@ -175,7 +175,7 @@ def test_evaluating_a_generation_gives_what_its_tests_gave(run):
             evaluation = evaluate(evaluator, elite, seeds)
             assert (evaluation.summary.mean, evaluation.steps) == (row["test_mean"], row["steps_test"])
             other = evaluate(evaluator, replace(elite, normalizer=None), seeds)
-            as_it_is = elite.normalizer is None or generation == 0  # whose mean is 0 and deviation 1
+            as_it_is = elite.normalizer is None or generation == 0  # mean 0 and standard deviation 1
             assert (other.summary.mean == evaluation.summary.mean) == as_it_is
 
 
@@ -196,7 +196,7 @@ def test_the_commands(run, tmp_path):
 
 
 def observations_of(env, count=60):
-    """float64 [count, n] of random play."""
+    """Return observations of random play, float64 [count, n]."""
     pool, rng, seen = EnvPool(registry.resolve(env), 1), np.random.default_rng(0), []
     pool.reset([0], [1], [0])
     for step in range(count):
@@ -208,7 +208,7 @@ def observations_of(env, count=60):
 
 
 def acting(run, observations):
-    """Outputs float32 [K, W] and actions float32 [K, A] of the run's last elite, by the native core; its reader."""
+    """Return the last elite's outputs float32 [K, W] and actions float32 [K, A], by the native core, and the reader."""
     reader = RunReader(run)
     config, (_, elite) = reader.config, reader.elite()
     pool = EnvPool(registry.resolve(config.env.name), 1)
@@ -226,7 +226,7 @@ def acting(run, observations):
 
 
 def clipped(env):
-    """Observations of random play, some with numbers far from all others."""
+    """Observations of random play, including some outliers."""
     seen = observations_of(env)
     seen[::7] *= 50
     return seen
@@ -261,7 +261,7 @@ def test_an_exported_network_has_the_ops_outputs(run, tmp_path, form):
 
 
 def test_exported_arrays_are_enough_to_act(run, tmp_path):
-    """By NumPy and what the archive holds alone, and by the policy that the guide shows."""
+    """Reproduced by NumPy from the archive alone, and by the policy of the guide."""
     env = load_config(run / "config.toml").env.name
     assert invoke("export", run, "--format", "npz", "--out", tmp_path / "a.npz").exit_code == 0
     with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
@@ -296,13 +296,13 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
 
 
 def test_what_export_says_is_enough_to_act(run, tmp_path):
-    """Its formula is Python, and gives what is played, to the last bit."""
+    """Its formula is Python code with bit-identical results."""
     formula_line = invoke("export", run, "--out", tmp_path / "a.keras").stdout.splitlines()[1]
     outputs, expected = acting(run, clipped(load_config(run / "config.toml").env.name))
     rule = r"its output(?: y)? is float32 \[K, (\d+)\].* (low \+ .*), where low = (\S+) and high = (\S+)"
     count, formula, *bounds = re.fullmatch(rule, formula_line).groups()
     assert int(count) == outputs.shape[1]
-    low, high = map(np.float32, bounds)  # of all numbers alike
+    low, high = map(np.float32, bounds)  # the same for all numbers
     b = outputs.reshape(len(outputs), expected.shape[1], -1).argmax(axis=2).astype(np.float32)
     names = {"low": low, "high": high, "y": outputs, "b": b, "clip": np.clip}
     assert np.array_equal(eval(formula, names), expected)
@@ -323,7 +323,7 @@ def test_layers_of_a_policy():
     assert (parts.outputs, parts.layers[-1].kind) == (3, "tanh")
 
 
-BAD = Genome(0).child(1, 3e38)  # infinite weights: what it does is NaN
+BAD = Genome(0).child(1, 3e38)  # infinite weights: its actions are NaN
 
 
 def test_a_failed_episode_is_told_of_and_leaves_the_others_alone(engine):
@@ -374,7 +374,7 @@ def test_normalizers_are_dropped_with_their_batches(engine):
             assert len(set(outcomes.returns)) == 3
             assert outcomes.observation_sums[0] == outcomes.steps[:2].sum()
         assert evaluator._playing == {}
-        with pytest.raises(Exception, match="normalizer 0"):  # it is not known any more
+        with pytest.raises(Exception, match="normalizer 0"):  # the normalizer was dropped
             evaluator._parts[0].drop_normalizers([0])
 
 
@@ -389,7 +389,7 @@ def test_another_run_to_start_from_and_random_search(hopper, tmp_path):
     (tmp_path / "some.toml").write_text(config(**more).toml())
     result = invoke("train", tmp_path / "some.toml", "--out", tmp_path / "swimmer")
     assert result.exit_code == 2
-    assert "networks know have 11 numbers, those of its environment 8" in result.stderr
+    assert "observation statistics have 11 numbers, expected 8, the length of an observation" in result.stderr
 
 
 def test_bench_rollout(monkeypatch):

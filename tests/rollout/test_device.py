@@ -1,4 +1,4 @@
-"""Where networks are evaluated: the choice, its errors, and the same episodes wherever it is."""
+"""Device on which networks are evaluated: its choice, its errors, and identical episodes on each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ without_gpu = pytest.mark.skipif(library.gpu().usable, reason=f"there is a GPU: 
 
 @pytest.fixture
 def fresh(monkeypatch):
-    """ops as after a start: what it found out about GPUs is forgotten, before and after."""
+    """Clear the cached information about GPUs before and after a test."""
     library.cuda.cache_clear(), library.gpu.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
@@ -76,7 +76,7 @@ def test_commands_say_what_is_used_and_why():
 @pytest.mark.skipif(not library.build_info()["cuda"], reason="built without nvcc")
 @pytest.mark.parametrize("behind", [1, 0])
 def test_info_says_that_a_driver_is_too_old_or_has_no_card(behind, tmp_path):
-    """With a library in place of the driver's, of the major version before the backend's or of the same."""
+    """With a fake driver library, of the major version before the backend's or of the same version."""
     built, major = re.match(r"built with (([0-9]+)\.[0-9]+), ", library.gpu().cuda).groups()
     driver = int(major) - behind
     (tmp_path / "driver.cc").write_text(
@@ -90,7 +90,7 @@ def test_info_says_that_a_driver_is_too_old_or_has_no_card(behind, tmp_path):
         f"the NVIDIA driver supports CUDA {driver}.4, expected {major}.0 or later for a GPU backend built with {built}"
         f": update the driver, or rebuild with the nvcc of CUDA {driver}"
         if behind
-        else "there is no NVIDIA GPU that this process may use"
+        else "no NVIDIA GPU is visible to this process"
     )
     lines = info.stdout.splitlines()
     assert f"CUDA: built with {built}, the driver supports {driver}.4" in lines
@@ -107,7 +107,7 @@ def test_info_says_that_a_driver_is_too_old_or_has_no_card(behind, tmp_path):
     ],
 )
 def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
-    """In a process of its own: here its library has been loaded."""
+    """In a separate process, since this process has loaded the library."""
     names = "from neuroevo.native.population import Population\nfrom neuroevo.rollout.evaluator import LocalEvaluator"
     code = f"{names}\n{make}"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -182,10 +182,10 @@ def memories(
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_emulated_kernels_play_the_same_episodes_as_the_cpu(dtype, engine):
-    """To the last bit of every emulator, with weights made from a parent's row and calls of both lanes at once."""
+    """Bit-identical emulators, with weights computed from a parent's row and concurrent calls of both lanes."""
     cuda_emulated.load()
     expected = memories("cpu", dtype, steps=16)
-    assert len(set(expected[0])) > 1  # networks are told apart
+    assert len(set(expected[0])) > 1  # networks have different outcomes
     assert memories("cuda_emulated", dtype, steps=16, engine=engine) == expected
 
 

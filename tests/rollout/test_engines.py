@@ -1,4 +1,4 @@
-"""Whole runs are the same whatever runs the lanes, and TensorFlow is imported for its own engine only."""
+"""Whole runs are identical on all engines, and TensorFlow is imported for its own engine only."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ print("tensorflow" in sys.modules)
 """
 
 
-# The others play what these do, and each episode by both is in test_pipeline.py.
+# Other algorithms play the same kinds of episodes, and test_pipeline.py compares each kind on both engines.
 @pytest.mark.parametrize("kind", ["es with vbn", "low_rank_es with a normalizer", "ga_ns", "ga in integers"])
 def test_runs_are_the_same(kind, tmp_path):
     found = {}

@@ -1,5 +1,5 @@
-"""Networks in integers through the ops, the C interface, the pipeline and the command line: against NumPy and bit for
-bit against each other, and close to float32 in what they decide."""
+"""Integer networks through the ops, the C interface, the pipeline and the command line: bit-identical to each other and
+to NumPy, with mostly the same actions as float32."""
 
 import json
 
@@ -101,14 +101,14 @@ def test_actions_are_mostly_those_of_float32():
             "int8": integers.forward([0] * len(seen), seen, 18),
         }
         alike.append((made["int8"].argmax(1) == made["float32"].argmax(1)).mean())
-        # What depends on the observation, without what is the same for all of them.
+        # The part of the outputs that depends on the observation.
         ours, theirs = (outputs - outputs.mean(0) for outputs in made.values())
         assert np.corrcoef(ours.ravel(), theirs.ravel())[0, 1] > 0.98
     assert np.mean(alike) > 0.95, alike
 
 
 def int8(name):
-    """The network of that name, in integers."""
+    """Return the int8 version of the network with a name."""
     return Network(name, dtype="int8")
 
 
@@ -117,7 +117,7 @@ EPISODES = some_episodes(12, max_steps=50)
 
 @pytest.fixture(scope="module")
 def expected():
-    """What the runner without TensorFlow gets, one episode after another, by the backend written to be read."""
+    """Return the outcomes of the runner without TensorFlow, one episode after another, with the reference backend."""
     library.set_threads(1)
     recipe = registry.resolve("frostbite")
     small = {"lanes": 1, "slots": 1, "backend": "reference", "dtype": "int8"}
@@ -155,7 +155,7 @@ def test_rows_without_float_weights_say_so():
 
 def test_a_network_that_cannot_be_integers_is_refused_before_anything_is_played(tmp_path):
     layers = NETWORKS["mlp"](SCREEN, 18)
-    reason = "network 0 cannot be evaluated as int8: layer 3 'tanh' makes fractions, expected relu"
+    reason = "network 0 cannot be evaluated as int8: layer 3 'tanh' is not supported, expected relu"
     with pytest.raises(NativeError, match=reason):
         Population([to_text(layers)], 1, dtype="int8")
     with pytest.raises(UserError, match='network.dtype = "int8": mlp .*tanh'):
@@ -228,7 +228,7 @@ def test_a_run_replays_in_integers(run):
 
 def test_an_exported_network_has_what_it_played_with(run, tmp_path):
     output = invoke("export", run, "--format", "npz", "--out", tmp_path / "elite.npz")
-    assert "the run played in int8; these are the float32 weights, which act alike in most steps" in output
+    assert "the run used int8; these are the float32 weights, which mostly choose the same actions" in output
     arrays = np.load(tmp_path / "elite.npz")
     assert str(arrays["dtype"]) == "int8"
     # The arrays alone play like the run: integers as weights, divided by 2^k, are the same integers again.

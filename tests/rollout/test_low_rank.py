@@ -1,4 +1,4 @@
-"""Mutations of low rank in the pipeline: every engine, layout and backend plays the same, and so does NumPy."""
+"""Mutations of low rank in the pipeline: outcomes are identical on every engine, layout and backend, and to NumPy's."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ RECURRENT = Network("layers", layers=("dense 12", "relu", "lstm 6"))
 
 
 def genomes_of(dimension, rank):
-    """Two centers, pairs around each and around a genome with a chain, and all of these themselves."""
+    """Return two centers, a genome with a chain, and antithetic pairs around each of the three."""
     centers = [Genome(Center(0.1 * np.random.default_rng(n).standard_normal(dimension))) for n in range(2)]
     starts = [*centers, Genome(3).child(5, 0.5)]
     return [
@@ -106,7 +106,7 @@ def test_mistakes_are_told():
     member = Genome(1).child(2, 0.5, LowRank(2))
     with pytest.raises(UserError, match="is of low rank 2, expected low rank 1"):
         submitted([Episode(member, 1)], kind=LowRank(1))
-    with pytest.raises(UserError, match=r"3 genomes need one of the 2 parent rows"):
+    with pytest.raises(UserError, match=r"3 genomes need a parent row each, but the 2 parent rows are not enough"):
         submitted([Episode(Genome(n), 1) for n in range(3)], kind=LowRank(1), parent_rows=2)
     with pytest.raises(UserError, match="is of low rank 2, expected Gaussian"):
         submitted([Episode(member, 1)])

@@ -1,4 +1,4 @@
-"""Genomes with networks of their own: many architectures in one call, new ones while others play."""
+"""Genomes with their own networks: many architectures in one call, and new ones while episodes are running."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASES = {
 
 
 def neighbors(text, count, limits, activations):
-    """So many different networks, each a few changes from a given one."""
+    """Return different networks, each a few changes from a given one."""
     draw, found = random.Random(1), [text]
     limits = ChangeLimits(limits.weights, 5, limits.units, activations)
     while len(found) < count:
@@ -41,7 +41,7 @@ def neighbors(text, count, limits, activations):
 
 @pytest.mark.parametrize("env", CASES)
 def test_a_hundred_architectures_in_one_call_are_each_as_if_alone(env):
-    """And their offspring, whose networks have changed places, too."""
+    """The offspring of such genomes, whose networks have changed places, have the same outcomes, too."""
     network, limits, activations, steps = CASES[env]
     with LocalEvaluator(env, network, own_networks=limits) as evaluator:
         texts = neighbors(evaluator.network_texts[0], 100, limits, activations)
@@ -67,7 +67,7 @@ def test_a_hundred_architectures_in_one_call_are_each_as_if_alone(env):
 
 
 def test_networks_join_while_others_play():
-    """More than there are places: the later ones wait, and nothing of the earlier ones changes."""
+    """With more networks than places, later ones wait, and the earlier ones' outcomes do not change."""
     network, limits, activations, _ = CASES["Hopper-v5"]
     limits = OwnNetworkLimits(4, limits.weights, limits.units)  # 16 places
     with LocalEvaluator("Hopper-v5", network, own_networks=limits, lanes=2, slots=3) as evaluator:
@@ -85,9 +85,9 @@ def test_what_does_not_fit_is_refused():
     network = Network("mlp", hidden=(8,))
     text = "input float32 11; dense {} 1.0; bias; tanh; dense 3 0.1; bias; tanh"
     cases = (
-        (OwnNetworkLimits(1, 500), range(1, 12), "11 networks are to be played at once, expected at most 10"),
+        (OwnNetworkLimits(1, 500), range(1, 12), "the genomes have 11 own networks, expected at most 10"),
         (OwnNetworkLimits(1, 500), [52], "has 783 weights .*expected at most"),
-        (None, [4], "1 networks are to be played at once, expected at most 0"),
+        (None, [4], "the genomes have 1 own networks, expected at most 0"),
     )
     for limits, sizes, words in cases:
         episodes = [Episode(Genome(1, text.format(units)), 1, 5) for units in sizes]
@@ -96,5 +96,5 @@ def test_what_does_not_fit_is_refused():
             pytest.raises(UserError, match=words),
         ):
             evaluator.evaluate(episodes)
-    with pytest.raises(UserError, match='expected hardware.engine = "native"'):
+    with pytest.raises(UserError, match='need hardware.engine = "native"'):
         LocalEvaluator("Hopper-v5", network, own_networks=OwnNetworkLimits(1, 500), engine="tensorflow")

@@ -1,4 +1,4 @@
-"""Episodes through the whole pipeline: equal outcomes however they are spread, and failures that reach the caller."""
+"""Episodes through the whole pipeline: identical outcomes for every layout, and failures that reach the caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 120  # until a subprocess counts as hung, on a busy machine
 
 
 def some_episodes(count: int, max_steps: int) -> list[Episode]:
-    """`count` genomes with chains of 0 to 3 mutations, siblings among them, some of which play twice."""
+    """Return episodes of `count` genomes with chains of 0 to 3 mutations, some of them siblings, some played twice."""
     rng = random.Random(count)
     genomes = [Genome(base) for base in range(count // 4)]
     while len(genomes) < count:
@@ -55,7 +55,7 @@ def episodes() -> list[Episode]:
 
 @pytest.fixture(scope="module")
 def expected(episodes: list[Episode]) -> Outcomes:
-    """What the runner without TensorFlow gets, one episode after another, by the backend written to be read."""
+    """Return the outcomes of the runner without TensorFlow, one episode after another, with the reference backend."""
     library.set_threads(1)
     return run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=1)
 
@@ -86,7 +86,7 @@ def test_order_and_rows_of_parents_do_not_matter(episodes, expected, engine) -> 
 
 @pytest.fixture(scope="module")
 def few_by_reference() -> tuple[list[Episode], Outcomes]:
-    """Episodes of LargeModels, and what comes of them by the reference backend."""
+    """Episodes of LargeModels, and their outcomes with the reference backend."""
     few = some_episodes(8, max_steps=12)
     library.set_threads(2)
     layout = {"lanes": 1, "slots": 2, "backend": "reference"}
@@ -158,7 +158,7 @@ def test_ctrl_c_ends_an_evaluation(engine) -> None:
         """
     process = subprocess.Popen(
         command(code), stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" has it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" ignores it
     )  # fmt: skip
     assert process.stdout.readline() == "playing\n"  # from inside evaluate()
     process.send_signal(signal.SIGINT)
@@ -206,7 +206,7 @@ URGENT = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 160) for i 
 
 @pytest.fixture(scope="module")
 def one_after_another() -> list[Outcomes]:
-    """Of BACKGROUND and of each of URGENT."""
+    """Outcomes of BACKGROUND and of each batch of URGENT."""
     with LocalEvaluator("frostbite", "model", threads=2, lanes=2, slots=1, behavior=Behavior()) as plain:
         outcomes = [plain.evaluate(episodes) for episodes in (BACKGROUND, *URGENT)]
     memories = [memory.tobytes() for each in outcomes for memory in each.behaviors]
@@ -216,13 +216,13 @@ def one_after_another() -> list[Outcomes]:
 
 @pytest.mark.parametrize("parent_rows", [1, None])
 def test_batches_beside_each_other(one_after_another, parent_rows, engine):
-    """What is played beside something more urgent, and its parent's row needed for others meanwhile, is the same."""
+    """Episodes preempted by more urgent ones, whose parent's row is reused meanwhile, have the same outcomes."""
     background, *urgent = one_after_another
     options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows, "engine": engine}
     with LocalEvaluator("frostbite", "model", behavior=Behavior(), **options) as evaluator:
         later = evaluator.submit(BACKGROUND, 5)
         played = [evaluator.wait(evaluator.submit(episodes, 2)) for episodes in URGENT]
-        played += [evaluator.wait(later), evaluator.wait(later)]  # asking again costs nothing
+        played += [evaluator.wait(later), evaluator.wait(later)]  # waiting again costs nothing
         for outcomes, expected in zip(played, [*urgent, background, background], strict=True):
             assert_same(outcomes, expected)
             np.testing.assert_array_equal(outcomes.behaviors, expected.behaviors)

@@ -1,4 +1,4 @@
-"""Odd episodes through the whole pipeline, and what is left after something went wrong."""
+"""Edge cases of episodes through the whole pipeline, and cleanup after errors."""
 
 import threading
 from pathlib import Path
@@ -16,7 +16,7 @@ from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 
-HUGE = 6e11  # a mutation after which some activations are infinite and some outputs are not numbers
+HUGE = 6e11  # mutation scale that makes some activations infinite and some outputs NaN
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def evaluator(engine):
 
 
 def lanes():
-    """The names of the threads that play, Python's and the native core's; a test must leave none behind."""
+    """Return the names of lane threads, Python's and the native core's; a test must not leave any running."""
     native = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     names = [thread.name for thread in threading.enumerate()] + native
     return sorted(name for name in names if name == "lane" or name.startswith("lane "))
 
 
 def test_outputs_that_are_not_numbers_choose_alike_everywhere(engine):
-    # NaN compares like nothing else: the graph's argmax and the runner's must agree on it. The first two are seeds with
-    # which a maximum that cannot leave a NaN in the first place gets another return.
+    # Argmax of NaN must be the same in the graph and in the runner. With the first two seeds, an argmax that cannot
+    # leave a NaN in the first position would give another return.
     episodes = [Episode(Genome(seed).child(seed, HUGE), seed, 100) for seed in (19, 29, 1, 2)]
     episodes += [Episode(Genome(0).child(1, 3e38).child(2, 3e38).child(3, -3e38), 0, 20)]
     expected = run_episodes(registry.resolve("space_invaders"), [architectures.model], episodes, lanes=1, slots=1)
@@ -73,7 +73,7 @@ def test_bad_episodes_close_the_evaluator_and_leave_no_thread(evaluator, episode
     with pytest.raises(error, match=message):
         failing.evaluate([Episode(Genome(0), 0, 5), Episode(Genome(1), 0, 5), episode])
     assert lanes() == before
-    siblings = [Episode(Genome(0).child(seed, 0.1), 0, 5) for seed in range(3)]  # their parent would be made first
+    siblings = [Episode(Genome(0).child(seed, 0.1), 0, 5) for seed in range(3)]  # their parent would be computed first
     for episodes in (siblings, [Episode(Genome(0), 0, 5)]):
         with pytest.raises(RuntimeError, match="closed"):
             failing.evaluate(episodes)
@@ -131,13 +131,13 @@ def test_mistakes_in_the_arguments(evaluator):
 
 def test_rows_that_memory_has_no_room_for_are_refused(engine):
     large = Network(name="mlp", hidden=(8192, 8192))  # 0.27 GB
-    words = r"the population cannot be made: \d+ rows of networks need \d+(\.\d+)? GB of memory, and .* GB are free$"
-    with pytest.raises(UserError, match=words) as caught:
+    need = r"the population cannot be made: \d+ rows of networks need \d+(\.\d+)? GB of memory"
+    with pytest.raises(UserError, match=need + ", but only .* GB are free$") as caught:
         LocalEvaluator("hard_maze", large, lanes=1, slots=30000, engine=engine)
     assert "\n" not in str(caught.value)
 
 
 def test_a_run_that_memory_has_no_room_for_does_not_start(tmp_path):
-    with pytest.raises(UserError, match="rows of networks need .* GB of memory, and .* GB are free"):
+    with pytest.raises(UserError, match="rows of networks need .* GB of memory, but only .* GB are free"):
         changes = {"env.name": "hard_maze", "network.name": "mlp", "network.hidden": [8192, 8192]}
         neuroevo.train("smoke", {**changes, "hardware.lanes": 1, "hardware.slots": 30000}, out=tmp_path / "run")

@@ -61,7 +61,7 @@ def test_every_step_is_numpy_s(backend, seed=3):
     population.clear_states(range(3))
     expected_states = [{}, {}, {}]
     for step in range(40):
-        if step == 25:  # one of them begins a new episode
+        if step == 25:  # one slot begins a new episode
             population.clear_states([0])
             expected_states[1] = {}
         seen = rng.normal(size=(3, 7)).astype(np.float32)
@@ -104,7 +104,7 @@ def played(episodes):
 
 
 def test_rollouts_equal_those_of_the_exported_keras_model(episodes, played):
-    """More than 1,000 steps, over the ends of episodes."""
+    """More than 1,000 steps, across episode boundaries."""
     import tensorflow as tf
 
     with LocalEvaluator("frostbite", ATARI, lanes=1, slots=1) as evaluator:
@@ -132,14 +132,14 @@ def test_rollouts_equal_those_of_the_exported_keras_model(episodes, played):
 
 @pytest.mark.parametrize(("engine", "lanes", "slots"), [("native", 2, 3), ("tensorflow", 2, 2), ("tensorflow", 1, 5)])
 def test_neither_engine_nor_lanes_change_a_rollout(episodes, played, engine, lanes, slots):
-    """Slots are taken again by other episodes, whose networks must know nothing of what was before."""
+    """Slots are reused by other episodes, whose networks must not see the earlier states."""
     found = plays(engine, lanes, slots, episodes)
     assert np.array_equal(bits(found.returns), bits(played.returns))
     assert np.array_equal(found.steps, played.steps)
 
 
 def test_memory_matters(episodes, played):
-    """The same weights without what they remember play otherwise."""
+    """The same weights without a recurrent state have other outcomes."""
     with LocalEvaluator("frostbite", ATARI, lanes=1, slots=1) as evaluator:
         (text,) = evaluator.network_texts
     pool, population = EnvPool(registry.resolve("frostbite"), 1), Population([text], 1)
@@ -179,7 +179,8 @@ def test_a_run_is_trained_resumed_rendered_and_exported(tmp_path):
     assert result.exit_code == 0, result.stderr
     result = command.invoke(app, ["export", str(run.path), "--format", "npz", "--out", str(tmp_path / "elite.npz")])
     assert result.exit_code == 0, result.stderr
-    assert "; it is recurrent: its inputs lstm_1_h, lstm_1_c, ... are zeros when an episode begins" in result.stdout
+    expected = "; the network is recurrent: its inputs lstm_1_h, lstm_1_c, ... are zeros at the start of an episode"
+    assert expected in result.stdout
     with np.load(tmp_path / "elite.npz") as arrays:
         assert arrays["lstm_1.kernel"].shape == (8, 24) and arrays["lstm_1.recurrent_kernel"].shape == (6, 24)
     assert len(returns) == 3

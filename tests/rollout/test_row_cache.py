@@ -1,4 +1,4 @@
-"""Parents' rows, simulated: a row holds the genome that its fills would have made. Chains of mutations in pieces."""
+"""Simulated parent rows, which hold genomes instead of weights, and chains of mutations in pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
 
 
 class SimulatedRows:
-    """Carries fills out on genomes instead of weights, and counts initial weights and mutations made."""
+    """Rows that apply fills to genomes instead of weights, and count initializations and mutations."""
 
     def __init__(self, capacity: int):
         self.parents, self.rows = RowCache(capacity), [None] * capacity
@@ -38,7 +38,7 @@ class SimulatedRows:
         for mutation in fill.mutations:
             self.mutations += 1
             genome = genome.child(*mutation)
-        assert genome == fill.genome  # so that a source holds what the fill takes it for
+        assert genome == fill.genome  # the source holds the expected ancestor
         return genome
 
 
@@ -73,12 +73,12 @@ def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: lis
             assert simulated.rows[simulated.parents.row(genome)] == genome
             assert simulated.parents.source(genome) == (simulated.parents.row(genome), [])
         held = [row for genome in simulated.rows if genome and (row := simulated.parents.row(genome)) is not None]
-        assert len(held) == len(set(held))  # no two share a row
+        assert len(held) == len(set(held))  # rows are distinct
 
 
 @given(st.lists(genomes, min_size=1, max_size=6), genomes)
 def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Genome) -> None:
-    simulated = SimulatedRows(len(set(cached)))  # no row to spare, in which a stem would stay
+    simulated = SimulatedRows(len(set(cached)))  # no spare row that could hold a common ancestor
     simulated.require(cached)
     row, rest = simulated.parents.source(genome)
     made = Genome(genome.root, network=genome.network) if row is None else simulated.rows[row]
@@ -96,7 +96,7 @@ def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Geno
 
 @pytest.mark.parametrize("capacity", [21, 24, 37])
 def test_a_ga_makes_each_new_parent_by_one_mutation(capacity: int) -> None:
-    """20 parents and an elite that stays for some generations, with as few rows as that."""
+    """20 parents and an elite that survives for some generations, with 21 rows."""
     rng, simulated = random.Random(0), SimulatedRows(capacity)
     parents = [Genome(base) for base in range(20)]
     simulated.require(parents)
@@ -113,7 +113,7 @@ def test_a_ga_makes_each_new_parent_by_one_mutation(capacity: int) -> None:
 
 
 def trees(families: int) -> st.SearchStrategy[list[Genome]]:
-    """Genomes that part from one another at any point of long lines, stored in any order."""
+    """Genomes whose long lines branch at any point, stored in any order."""
 
     @st.composite
     def grown(draw: st.DrawFn) -> list[Genome]:
@@ -132,7 +132,7 @@ def trees(families: int) -> st.SearchStrategy[list[Genome]]:
 
 @given(trees(3), st.integers(0, 3))
 def test_from_nothing_every_mutation_is_made_once(required: list[Genome], spare: int) -> None:
-    """Even with no row to spare: as many mutations as there are different beginnings of the chains."""
+    """Even without a spare row, each distinct prefix of the chains takes one mutation."""
     simulated = SimulatedRows(len(required) + spare)
     simulated.require(required)
     assert all(simulated.rows[simulated.parents.row(genome)] == genome for genome in required)
@@ -163,7 +163,7 @@ def test_what_parents_share_is_made_once(capacity: int) -> None:
 
 
 def test_signals_are_handled_between_pieces_of_a_line(engine) -> None:
-    """An alarm in the middle of 20,000 mutations ends the evaluator long before they are made."""
+    """An alarm in the middle of 20,000 mutations ends the evaluator long before they are done."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -184,7 +184,7 @@ def test_signals_are_handled_between_pieces_of_a_line(engine) -> None:
 
 
 def test_a_long_line_is_mutated_in_pieces() -> None:
-    """A parent of 450 mutations, whose row is filled in pieces, plays as one whose weights are a center."""
+    """A parent with 450 mutations, whose row is filled in pieces, has the outcomes of a center with its weights."""
     parent = grow(Genome(5), ((seed, 0.01) for seed in range(450)))
     with LocalEvaluator("frostbite", "model", lanes=1, slots=1, device="cpu") as evaluator:
         center = Genome(Center(evaluator.weights.theta(parent)))

@@ -1,4 +1,4 @@
-"""Scaled mutations, whose noise is multiplied weight by weight: all engines and layouts play what NumPy makes."""
+"""Scaled mutations, whose noise is multiplied weight by weight: all engines and layouts agree with NumPy."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def played(genomes_of=family, **options):
 
 
 def as_centers(dimension):
-    """The same family, each genome as a center of the weights that NumPy makes."""
+    """The same family, each genome as a center with the weights computed by NumPy."""
     weights = {}
 
     def theta(genome):

@@ -1,4 +1,4 @@
-"""Importing TensorFlow without what Keras imports only where it finds it."""
+"""Import of TensorFlow without the optional dependencies of Keras."""
 
 import os
 import pty
@@ -35,7 +35,7 @@ def test_a_lean_import_plays_and_hides_nothing_for_good():
 
 @pytest.mark.slow
 def test_somebody_who_looks_is_told():
-    """A terminal gets a line before the seconds of the import; a pipe, such as that of the other test, none."""
+    """A message is printed before the import on a terminal, but not into a pipe, such as that of the other test."""
     program = "from neuroevo.rollout.tensorflow_import import *\nbe_lean()\nload_tensorflow()"
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, stderr=theirs)

@@ -1,5 +1,5 @@
 """Virtual batch normalization: statistics and outputs against NumPy in double precision and the batch normalization of
-TensorFlow and Keras, all backends bit for bit, through the TensorFlow ops and through the C interface."""
+TensorFlow and Keras; all backends are bit-identical, through the TensorFlow ops and through the C interface."""
 
 import keras
 import numpy as np
@@ -30,7 +30,7 @@ GENOME = Genome(7).child(8, 0.02)
 
 @pytest.fixture(scope="module")
 def backends():
-    """Of native.Population: all that can be tested here."""
+    """Backends of native.Population available on this machine."""
     names = ["cpu", "reference"]
     if cuda_emulated.LIBRARY.is_file():
         cuda_emulated.load()
@@ -39,7 +39,7 @@ def backends():
 
 
 def prepared(text, backend, thetas, batch):
-    """A native.Population with a row for each theta, prepared with the reference batch."""
+    """Return a native.Population with a row for each theta, prepared with the reference batch."""
     population = Population([text], len(thetas), backend)
     population.assign(range(len(thetas)), [0] * len(thetas), thetas)
     population.set_reference(batch)
@@ -48,7 +48,7 @@ def prepared(text, backend, thetas, batch):
 
 
 def moments(values):
-    """Means and factors, float64 [channels] each, of values [..., channels]."""
+    """Return means and factors, float64 [channels] each, of values [..., channels]."""
     values = values.reshape(-1, values.shape[-1]).astype(np.float64)
     return values.mean(0), 1 / np.sqrt(values.var(0) + 1e-3)
 
@@ -90,7 +90,7 @@ def test_a_normalized_input_against_keras(backends, shape):
     rng = np.random.default_rng(2)
     batch = rng.normal(3, 2, (64, *shape)).astype(np.float32)
     layer = keras.layers.BatchNormalization(center=False, scale=False, epsilon=1e-3)
-    expected = layer(batch, training=True).numpy()  # each value by the moments of its channel in this batch
+    expected = layer(batch, training=True).numpy()  # normalized by the channel's moments in this batch
     text = f"{input_line('float32', shape)}; vbn; bias"
     for backend in backends:
         population = prepared(text, backend, np.zeros((1, shape[-1]), np.float32), batch)
@@ -147,7 +147,7 @@ def test_backends_agree_bit_for_bit(backends, layers, count, seed):
 @settings(max_examples=40, deadline=None)
 @given(layer_lists(), st.integers(2, 20), st.integers(0, 2**32))
 def test_statistics_are_those_of_what_comes_before(layers, count, seed):
-    # The values that a vbn takes are the outputs of the network that ends before it.
+    # The inputs of a vbn layer are the outputs of the network truncated before it.
     rng = np.random.default_rng(seed)
     network = ReferenceNetwork(layers)
     theta, batch = thetas_for(network, 1, rng), observations_for(network, count, rng)
@@ -159,7 +159,7 @@ def test_statistics_are_those_of_what_comes_before(layers, count, seed):
         begin = ReferenceNetwork(layers[:i])
         if begin.dimension == 0:
             values = batch * (np.float32(1 / 255) if begin.dtype == "uint8" else np.float32(1))
-            if i > 1:  # relu, tanh and vbn of the input itself: the other tests know them
+            if i > 1:  # relu, tanh and vbn directly on the input are covered by other tests
                 next(found)
                 continue
         else:
@@ -215,7 +215,7 @@ def test_a_trace_tells_of_the_rows_that_were_prepared():
 
 
 def test_constant_reference_frames(backends):
-    # Variance 0: the factor is 1 / sqrt(1e-3), and what equals the reference becomes 0.
+    # With variance 0, the factor is 1 / sqrt(1e-3), and values equal to the reference become 0.
     theta = np.random.default_rng(6).standard_normal((1, 3 * 3 * 2 * 5), np.float32)
     batch = np.full((7, 6, 6, 2), 200, np.uint8)
     text = "input uint8 6 6 2; vbn; conv 5 3 3 1 valid 1.0; vbn"
@@ -235,7 +235,7 @@ def test_two_networks_through_the_ops():
     tf_ops = load_ops()
     population.init(range(4), [0, 1, 0, 1], range(4))
     alone.init([0, 1], [0, 0], [0, 2])
-    tf_ops.population_prepare(population.handle, tf.constant([1, 3], tf.int64))  # nothing to be done
+    tf_ops.population_prepare(population.handle, tf.constant([1, 3], tf.int64))  # already prepared
     for each, rows in ((population, [2, 3, 0, 2]), (alone, [0, 1])):
         tf_ops.population_set_reference(each.handle, batch)
         tf_ops.population_prepare(each.handle, tf.constant(rows, tf.int64))
@@ -262,7 +262,7 @@ def test_errors_of_the_ops():
     batch, rows = np.zeros((3, 5), np.float32), tf.constant([0], tf.int64)
     population.init([0], [0], [1])
     for call, message in [
-        (lambda: tf_ops.population_prepare(population.handle, rows), "there is no reference batch"),
+        (lambda: tf_ops.population_prepare(population.handle, rows), "no reference batch is set"),
         (lambda: tf_ops.population_prepare(population.handle, rows + 1), "row 1 has no network yet"),
         (lambda: tf_ops.population_prepare(population.handle, rows + 2), r"row 2 is out of range \[0, 2\)"),
         (lambda: tf_ops.population_set_reference(population.handle, batch[:, :4]), r"'observations' has shape \[3,4\]"),
@@ -274,7 +274,7 @@ def test_errors_of_the_ops():
         with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError), match=message):
             call()
     tf_ops.population_set_reference(population.handle, batch)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="set already, .*3 observations"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="already set, .*3 observations"):
         tf_ops.population_set_reference(population.handle, batch)
 
 
@@ -293,7 +293,7 @@ def test_errors_of_the_c_interface(backends):
         with pytest.raises(NativeError, match="0 observations"):
             population.set_reference(batch[:0])
         population.set_reference(batch)
-        with pytest.raises(NativeError, match="is set already"):
+        with pytest.raises(NativeError, match="is already set"):
             population.set_reference(batch)
         for call in (lambda p: p.forward([1], batch[:1], 3), lambda p: p.statistics(1)):
             with pytest.raises(NativeError, match="row 1 .*not prepared"):

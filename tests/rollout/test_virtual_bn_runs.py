@@ -1,5 +1,5 @@
 """Virtual batch normalization in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
-and NumPy, a run that is resumed, replayed and exported, and what happens to a batch that is damaged."""
+and NumPy, resuming, replaying and exporting a run, and a damaged batch."""
 
 import json
 import shutil
@@ -50,7 +50,7 @@ def threads():
 
 
 def shown(env, actions, seeds):
-    """What is seen after each step, and how many episodes that takes."""
+    """Return the observation after each step, and the number of episodes."""
     pool, batch, over, episodes = EnvPool(env, 2), [], True, 0
     for action in actions:
         if over:
@@ -67,7 +67,7 @@ def test_the_batch_is_consecutive_random_play(options):
     env = registry.resolve("frostbite", options)
     batch = reference_batch.draw_reference_batch(env, 5)
     assert (batch.shape, batch.dtype) == ((128, 84, 84, 4), np.uint8)
-    assert np.array_equal(batch[1:, ..., :3], batch[:-1, ..., 1:])  # a step on, of one episode
+    assert np.array_equal(batch[1:, ..., :3], batch[:-1, ..., 1:])  # successive steps of one episode
     assert len({each.tobytes() for each in batch}) > 100
     assert np.array_equal(batch, reference_batch.draw_reference_batch(env, 5))
     assert np.array_equal(batch[:40], reference_batch.draw_reference_batch(env, 5, 40))
@@ -105,7 +105,7 @@ def batch():
 
 @pytest.fixture(scope="module")
 def episodes():
-    """Of parents, which play in their rows on several lanes at once, of their children, and of fresh genomes."""
+    """Return episodes of parents, played from their rows by several lanes, of their children, and of new genomes."""
     parents = [Genome(1), Genome(2).child(5, SIGMA)]
     children = [parent.child(10 + i, SIGMA) for parent in parents for i in range(3)]
     genomes = [*parents * 3, *children, children[0], Genome(3), Genome(4).child(6, SIGMA).child(7, SIGMA), *parents]
@@ -113,7 +113,7 @@ def episodes():
 
 
 def theta_of(genome, network):
-    """Weights in double precision."""
+    """Return weights in double precision."""
     theta, drawn = np.zeros(network.dimension), noise(genome.root, network.dimension)
     for part in network.parts:
         theta[part.begin : part.end] = part.scale * drawn[part.begin : part.end]
@@ -124,7 +124,7 @@ def theta_of(genome, network):
 
 @pytest.fixture(scope="module")
 def expected(episodes, batch):
-    """Returns and steps, one step after another; at every tenth, the outputs are those of double precision."""
+    """Play step by step, checking every tenth step's outputs in double precision; return the returns and steps."""
     pool = EnvPool(FROSTBITE, 1)
     layers = virtual_bn(input_line("uint8", (84, 84, 4)), pool.num_actions)
     network, population = ReferenceNetwork(layers), Population([to_text(layers)], 1)
@@ -150,7 +150,7 @@ def expected(episodes, batch):
             rewards, dones = pool.step([0], [outputs.argmax()])
             total, steps, done = total + rewards[0], steps + 1, dones[0]
         played.append((total, steps))
-    assert len(actions) > 5 and len({total for total, _ in played}) > 3  # other networks play otherwise
+    assert len(actions) > 5 and len({total for total, _ in played}) > 3  # networks have different outcomes
     return played
 
 
@@ -234,7 +234,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def copied(whole, tmp_path):
-    """A function that copies the run, with a statement executed in its database."""
+    """Return a function that copies the run and executes a statement in its database."""
 
     def copy(sql, *values):
         shutil.copytree(whole, tmp_path / "copy")
@@ -306,7 +306,7 @@ def test_the_commands_and_a_replay_play_with_the_batch(whole, tmp_path):
 
 
 def array(values, cut=None):
-    """A statement that replaces the batch, sealed by its checksum; with its last bytes cut off."""
+    """Return a statement that replaces the batch by values without the last bytes, with a valid checksum."""
     shape, data = json.dumps(list(values.shape)), values.tobytes()[:cut]
     sql = "UPDATE arrays SET dtype = ?, shape = ?, data = ?, checksum = ? WHERE id = (SELECT reference FROM run)"
     return sql, values.dtype.str, shape, data, checksum(None, values.dtype.str, shape, data)

@@ -1,7 +1,7 @@
-"""Values in a run's database that neuroevo has not written: refused or without effect, in bounded memory and time.
+"""Invalid values in a run's database are rejected or have no effect, in bounded memory and time.
 
-Those of other types than the tables allow, as another program may have written them; and those whose checksum is right
-though they are not those of a run.
+The values are of other types than the tables allow, as another program may write them, or have a valid checksum without
+being a run's.
 """
 
 import json
@@ -32,7 +32,7 @@ from tests.support.saved_states import ALGORITHM, TRAINING, trained
 from tests.support.toy import ToyEvaluator
 
 ES = {"algorithm": {"name": "es", "population": 4, "sigma": 0.1}}
-GA = {"algorithm": {"population": 4}}  # each member is read for each value of each column
+GA = {"algorithm": {"population": 4}}  # few, since each test value of each column reads every member
 TABLES = {
     "ga": ("run", "sessions", "genomes", "generations", "members", "populations", "episodes"),
     "es": ("arrays", "centers", "genomes", "states", "state_centers"),
@@ -43,7 +43,7 @@ KINDS = {"INTEGER": int, "REAL": int | float, "TEXT": str, "BLOB": bytes}
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Runs that were interrupted, what readers say of them, and their states."""
+    """Interrupted runs, what readers return of them, and their states."""
     found = {}
     for name, calls, changes in (("ga", 3, GA), ("es", 2, ES)):
         path = tmp_path_factory.mktemp(name) / "run"
@@ -63,7 +63,7 @@ def runs(tmp_path_factory):
     ],
 )
 def test_values_of_other_types(runs, tmp_path, name, table):
-    """In any column of the last row, with the right checksum where a row has one; some also with that of before."""
+    """Replace any column of the last row, with a valid checksum if the row has one, or with the old checksum."""
     path, expected, states = runs[name]
     assert query(path, f"SELECT count(*) FROM {table}")[0][0]
     other = tmp_path / "run"
@@ -84,13 +84,13 @@ def test_values_of_other_types(runs, tmp_path, name, table):
                     assert_equal_or_refused(found, expected, states)
 
 
-FORGED = {  # table, what it is changed to -> what every reader that reads it says
+FORGED = {  # table, changes -> message of every reader of the table
     "metrics that are not a table": ("generations", {"metrics": "[]"}, "metrics of generation 1 are"),
     "metrics that are text": ("generations", {"metrics": '{"x": "1"}'}, "metrics of generation 1 are invalid"),
     "metrics of half a pair": ("generations", {"metrics": '{"\\ud800": 1}'}, "metrics of generation 1 are invalid"),
     "metrics that are infinite": ("generations", {"metrics": '{"x": 1e999}'}, "metrics of generation 1 are invalid"),
     "metrics called as a column": ("generations", {"metrics": '{"generation": 7}'}, "metrics of generation 1 are"),
-    "retries": ("generations", {"metrics": '{"retries": "7"}'}, "retries that are not a whole number"),
+    "retries": ("generations", {"metrics": '{"retries": "7"}'}, "retries is 7, expected an integer"),
     "nested metrics": ("generations", {"metrics": "[" * 9999}, "metrics of generation 1 are invalid: .*deeper"),
     "a normalizer": ("generations", {"normalizer_mean": b"1234567"}, "normalizer of generation 1 is invalid"),
     "half a normalizer": ("generations", {"normalizer_mean": bytes(16)}, "normalizer of generation 1 is invalid"),
@@ -125,7 +125,7 @@ def test_rows_with_the_right_checksum(tmp_path, what):
 
 
 def stored(path, algorithm):
-    """A folder whose database has the state of an algorithm and nothing else."""
+    """A folder whose database contains only the state of an algorithm."""
     path.mkdir()
     with Database(path / "run.db", "rwc") as database:
         database.execute("PRAGMA synchronous = OFF")
@@ -138,14 +138,14 @@ def stored(path, algorithm):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """By the algorithm's name."""
+    """The folders, by algorithm name."""
     path = tmp_path_factory.mktemp("states")
     return {name: stored(path / name, algorithm) for name, algorithm in ALGORITHM.items()}
 
 
 @contextmanager
 def another_value(path, change):
-    """In the block, a state has another value, with the right checksum."""
+    """Replace a state's value in the block, with a valid checksum."""
     (text,) = query(path, "SELECT value FROM states")[0]
     forge(path, "states", "1", value=json.dumps(change(json.loads(text))))
     try:
@@ -155,8 +155,8 @@ def another_value(path, change):
 
 
 def usable(path, algorithm):
-    """Whether a state can be read. One that can be has nothing in it that cannot be written and read again, and a
-    generation can be played from it."""
+    """Return whether a state can be read. Check that a readable state survives a round trip, and that a generation can
+    be played from it."""
     with Database(path / "run.db") as database, bounded(16):
         try:
             read = read_state(database, 3, algorithm.state_type).state
@@ -167,13 +167,13 @@ def usable(path, algorithm):
     except ValueError:
         return False
     if any(genome.network not in (0, str(genome.network)) for genome in encode(read.algorithm).genomes):
-        return False  # a real evaluator says that it has one network
+        return False  # a real evaluator reports that it has one network
     fresh = replace(read, pending=(), observation_statistics=None, confirmed_mean=None, stopped="")
     more = replace(TRAINING, generations=read.generation + 1)
     try:
         after, _ = next(train(algorithm, ToyEvaluator(), more, fresh))
-    except UserError as error:  # of an optimizer that is asked again from its start
-        assert "gives other vectors than when it was asked first" in str(error)
+    except UserError as error:  # raised by an optimizer that replays its history
+        assert "returns different vectors than in the original run" in str(error)
         return False
     assert after.generation == read.generation + 1
     return True
@@ -188,15 +188,15 @@ def test_states_of_another_kind_are_refused_though_the_checksum_is_right(folders
         assert usable(path, ALGORITHM[name])
 
 
-LARGE = {  # what a state says -> what is wrong
-    "arrays": (lambda value: {**value, "arrays": 10**12}, "its .* arrays are not those"),
+LARGE = {  # changed state -> message
+    "arrays": (lambda value: {**value, "arrays": 10**12}, "its .* arrays differ from the arrays"),
     "lists": (lambda value: {**value, "values": json.loads("[" * 500 + "]" * 500)}, "nests deeper than 64"),
     "a number": (lambda value: {**value, "max_episode_steps": 10**400}, "max_episode_steps is"),
     "a place from the end": (lambda value: {**value, "values": [{"genome": -1}]}, "genome -1 is not there, expected"),
-    "genomes": (lambda value: {**value, "genomes": [10**12]}, "its genomes are .*, expected numbers of rows up to"),
+    "genomes": (lambda value: {**value, "genomes": [10**12]}, "its genomes are .*, expected row numbers up to"),
     "later genomes": (
         lambda value: {**value, "genomes": [1, 10**5]},
-        "its genomes are .*, expected numbers of rows up",
+        "its genomes are .*, expected row numbers up",
     ),
     "true": (lambda value: {**value, "genomes": [True]}, "its genomes are"),
     "no value": (lambda value: [], r"its value is \[\], expected"),
@@ -216,7 +216,7 @@ def test_what_a_state_cannot_ask_for(folders, what):
     "shape", [[10**12], [2**62, 2**62], [-1], [0, 2**70], [0, 2**39, 2**39], [1] * 100, [3, True], {}]
 )
 def test_what_an_array_cannot_ask_for(tmp_path, shape):
-    """Of a state's, and of a reference batch, for which a run has no other one."""
+    """Of a state's arrays, and of a reference batch, which cannot be replaced."""
     path = tmp_path / "run"
     new_run(path, network={"name": "virtual_bn"}, training={"generations": 1}, **ES)
     reference = query(path, "SELECT reference FROM run")[0][0]
@@ -230,13 +230,13 @@ def test_what_an_array_cannot_ask_for(tmp_path, shape):
 
 
 def test_behaviors_that_would_fill_the_memory(tmp_path):
-    """1 MB of them that become 1 GB."""
+    """1 MB of compressed behaviors that expand to 1 GB."""
     path = tmp_path / "run"
     new_run(path, training={"generations": 1})
     packer = zlib.compressobj(9)
     bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()
     put(path, "populations", "behaviors", bomb, right=True)
-    with bounded(600), pytest.raises(UserError, match="behaviors of generation 0 are invalid: .* more than"):
+    with bounded(600), pytest.raises(UserError, match="behaviors of generation 0 are invalid: .* larger than"):
         MembersReader(path).read(0)
     for dtype in ("O", "V0", "f4,(", "<f2", "|S1"):
         put(path, "populations", "dtype", dtype, right=True)

@@ -1,4 +1,4 @@
-"""run.db is opened as a file that anybody may have written: exactly neuroevo's tables, or one line that refuses it."""
+"""run.db is opened as untrusted input: it contains exactly neuroevo's tables, or is rejected with a one-line error."""
 
 import os
 import re
@@ -33,13 +33,13 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def run(made, tmp_path):
-    """A run of its own that was interrupted in its third generation."""
+    """A fresh run that was interrupted in its third generation."""
     shutil.copytree(made, tmp_path / "run")
     return tmp_path / "run"
 
 
 def refused(path, words):
-    """Every way to open the run is refused in one line that names the file, and nothing is written."""
+    """Check that every way to open the run fails with one line that names the file, and that nothing is written."""
     before = contents(path)
     for way in OPEN.values():
         with pytest.raises(UserError) as caught:
@@ -80,7 +80,7 @@ def test_statistics_of_other_programs_change_nothing(made, run):
     folder.close()
 
 
-HIDDEN = {  # what only an edited schema table has: type, name, table, SQL
+HIDDEN = {  # entries that only an edited schema table can contain: type, name, table, SQL
     "a trigger with SQLite's prefix": ("trigger", "sqlite_x", "sessions", f"CREATE TRIGGER sqlite_x {TRIGGER}"),
     "a view in place of a table": ("view", "members", "members", "CREATE VIEW members AS SELECT 1"),
     "a condition": ("table", "episodes", "episodes", "CREATE TABLE episodes (x CHECK (load_extension('x')))"),
@@ -131,7 +131,7 @@ def test_files_that_are_no_databases(run, what):
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "device"])
 def test_what_is_no_regular_file(run, kind):
-    """Nothing waits for the other end of a pipe, and nothing outside the folder is read."""
+    """Opening never blocks on a pipe, and never reads a file outside the folder."""
     file, outside = run / "run.db", run.with_name("outside")
     file.rename(outside)
     if kind == "pipe":
@@ -154,7 +154,7 @@ def test_what_is_no_regular_file(run, kind):
 @pytest.mark.parametrize("name", ["run.db-wal", "run.db-shm", "run.db-journal"])
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
 def test_sqlites_own_files_are_not_written_through(run, name, kind):
-    """Whatever somebody put in their place."""
+    """Whatever takes their place."""
     outside = run.with_name("outside")
     outside.write_text("of the user")
     if kind == "pipe":
@@ -170,7 +170,7 @@ def test_sqlites_own_files_are_not_written_through(run, name, kind):
 
 
 def test_rows_that_point_at_each_other(run):
-    """A cycle of parents, and one that comes later, end with a message."""
+    """A cycle of parents, and a parent that comes later, raise an error."""
     reads = lambda: RunReader(run).elite(0), lambda: MembersReader(run).read(0), lambda: RunReader(run).state(1)
     newest = query(run, "SELECT max(id) FROM genomes")[0][0]
     for sql in (
@@ -185,7 +185,7 @@ def test_rows_that_point_at_each_other(run):
 
 
 def test_a_page_of_the_schema_that_points_to_itself(run):
-    """The file's own structure: the first page, which is not a leaf, is its own last child."""
+    """In the B-tree of the file: the first page, which is not a leaf, is its own last child."""
     data = bytearray((run / "run.db").read_bytes())
     assert data[100] == 5
     data[108:112] = struct.pack(">I", 1)
@@ -194,7 +194,7 @@ def test_a_page_of_the_schema_that_points_to_itself(run):
 
 
 def test_a_schema_that_is_not_utf_8(run):
-    """SQLite's own message about it quotes what Python cannot decode."""
+    """SQLite's message quotes bytes that Python cannot decode."""
     data = (run / "run.db").read_bytes()
     (run / "run.db").write_bytes(data.replace(b"CREATE TABLE episodes", b"CREATE TABL\xa0 episodes"))
-    refused(run, "is damaged: a text in it is not UTF-8")
+    refused(run, "is damaged: it contains text that is not UTF-8")

@@ -1,4 +1,4 @@
-"""Disks that are full, files that may not grow, folders that may not be written: a clear error, and nothing is lost."""
+"""Full disks, size limits of files and read-only folders: the error is clear, and no data is lost."""
 
 import os
 import re
@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("limit", [2, 60, 90, 150, 250, 1000])  # kilobytes
 def test_files_that_may_not_grow(tmp_path, toy_command, whole_run, limit):
-    """A limit on the size of every file ends a write in its middle, as a full disk does."""
+    """A limit on the size of every file interrupts a write in the middle, as a full disk does."""
     file, path = tmp_path / "c.toml", tmp_path / "run"
     file.write_text(config().toml())
     done = toy_command("train", file, "--out", path, largest_file=limit * 1000)
     if done.returncode == 0:
         assert limit > 200
-    else:  # SQLite does not say why
+    else:  # SQLite does not report the reason
         assert done.stderr.startswith(f"neuroevo: cannot read or write {path}/")
         assert ": Input/output error" in done.stderr
         assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -65,7 +65,7 @@ head -c 16m /dev/zero > "$1/full"
 
 
 def test_a_full_disk(tmp_path):
-    """A real one: a file system in memory with room for the first generations of many, which then gets more room."""
+    """A file system in memory with room for the first few generations, which is then enlarged."""
     file, disk = tmp_path / "c.toml", tmp_path / "disk"
     changes = {"training": {"generations": 30}}
     file.write_text(config(**changes).toml())
@@ -97,7 +97,7 @@ def test_a_full_disk(tmp_path):
 
 @contextmanager
 def without_roots_rights():
-    """As the user "nobody" where the tests run as root, whom no permission stops."""
+    """Run as the user "nobody" if the tests run as root, since permissions do not apply to root."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)
@@ -109,7 +109,7 @@ def without_roots_rights():
 
 
 def let_others_in(path):
-    """Into the folders above it that pytest has made for its user alone."""
+    """Let other users into the parent folders, which pytest has created for its user only."""
     for parent in path.parents:
         if parent.owner() == path.owner() and parent.stat().st_mode & 0o077 == 0:
             os.chmod(parent, 0o755)
@@ -119,7 +119,7 @@ def test_a_folder_below_one_that_may_not_be_read(tmp_path):
     let_others_in(tmp_path)
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
-    RunFolder.create(tmp_path / "imports", config())  # all that it needs, which the user nobody may be unable to read
+    RunFolder.create(tmp_path / "imports", config())  # imports modules that the unprivileged user may be unable to read
     if os.geteuid() != 0:
         closed.chmod(0)
     with without_roots_rights(), pytest.raises(UserError, match=f"{closed / 'new'}: Permission denied"):
@@ -132,7 +132,7 @@ def test_a_folder_that_may_not_be_written(tmp_path):
     for path in [tmp_path, *tmp_path.rglob("*")]:
         os.chmod(path, 0o555 if path.is_dir() else 0o444)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    RunFolder.resume(tmp_path / "run").close()  # imports all that it needs, which the user nobody may be unable to read
+    RunFolder.resume(tmp_path / "run").close()  # imports modules that the unprivileged user may be unable to read
     with without_roots_rights():
         with pytest.raises(UserError, match=f"{tmp_path / 'new'}: Permission denied"):
             RunFolder.create(tmp_path / "new", config()).open(["test"])

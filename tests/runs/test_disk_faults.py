@@ -1,4 +1,4 @@
-"""Each call of a run to the file system fails, SQLite's included: one line, and no finished generation is lost."""
+"""Faults in each file system call of a run, also SQLite's: a one-line error, and no finished generation is lost."""
 
 import errno
 import os
@@ -14,17 +14,17 @@ from tests.support.commands import toy_server
 from tests.support.power_cuts import REAL
 from tests.support.runs import config, read_rows, results
 
-EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "96"))  # every so many-th call is tried; 1: all
+EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "96"))  # tries every n-th call; 1: all
 TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
 SENTENCE = re.compile(
     r"neuroevo: (cannot (read|write|read or write|open) .*\brun\d*\b.*: (Input/output error|No space left on device)"
-    r"|.*\brun\d*/.*run\.db.* is damaged: .*, or its disk is broken)(; to resume: .*)?\n"  # SQLite does not tell these
+    r"|.*\brun\d*/.*run\.db.* is damaged: .*, or its disk is broken)(; to resume: .*)?\n"  # reported alike
 )
 
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    """Runs a command line of neuroevo in a process whose calls can fail."""
+    """Run a neuroevo command in a process with injected faults."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_PRELOAD", disk_calls.environment(tmp_path_factory.mktemp("library"))["LD_PRELOAD"])
         with toy_server() as run:
@@ -33,7 +33,7 @@ def command(tmp_path_factory):
 
 
 CASES = list(product([errno.EIO, errno.ENOSPC], [True, False], [False, True], [False, True]))
-if EVERY > 1:  # half of them, with each three of the four values together
+if EVERY > 1:  # half of them, with every combination of three of the four values
     CASES = [case for case in CASES if sum([case[0] == errno.EIO, *case[1:]]) % 2 == 0]
 
 
@@ -42,7 +42,7 @@ if EVERY > 1:  # half of them, with each three of the four values together
     [pytest.param(*case, marks=[pytest.mark.thorough] * (case[1] != case[3])) for case in CASES],
 )
 def test_calls_that_fail(tmp_path, command, code, once, real, resumed):
-    """A run that begins, and one that goes on after its second generation; then it goes on without a fault."""
+    """A new run, and a run resumed after its second generation; each is then resumed without a fault."""
     file, whole, count = tmp_path / "c.toml", tmp_path / "whole", tmp_path / "count"
     changes = REAL if real else TOY
     file.write_text(config(**changes).toml())
@@ -81,5 +81,5 @@ def test_calls_that_fail(tmp_path, command, code, once, real, resumed):
 
 
 def hash_of(*values):
-    """Another number for other values, so that each test begins with another call."""
+    """Return a number that depends on the values, so that each test begins with another call."""
     return sum(prime * int(value) for prime, value in zip((1, 3, 5, 7), values, strict=True))

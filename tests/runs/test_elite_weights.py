@@ -15,13 +15,13 @@ NS_ES = {"name": "ns_es", "population": 8, "sigma": 0.1, "centers": 3}
 
 
 def stored_weights(path):
-    """Of every center whose weights the run has."""
+    """Return the weights of all centers that the run stores."""
     rows = query(path, "SELECT name, weights FROM centers WHERE weights IS NOT NULL")
     return {name: np.frombuffer(weights, "<f4").tolist() for name, weights in rows}
 
 
 def test_a_start_from_a_run_whose_newest_elite_is_in_no_state(tmp_path):
-    """As one is left that was killed between two states: what it goes on from is what others start from."""
+    """As after a kill between two states: another run can start from the state from which the run resumes."""
     first = tmp_path / "first"
     new_run(first, algorithm=ES, checkpoints={"every": 2})
     delete_states_after(first, 4)
@@ -36,7 +36,7 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_state(tmp_path):
 
 
 def test_weights_stay_as_long_as_a_state_needs_them(tmp_path):
-    """Elites of all generations have a row; the weights of those that no state has are gone."""
+    """Elites of all generations have a row; the weights that no state needs are deleted."""
     new_run(tmp_path, algorithm=ES, checkpoints={"keep_last": 2})
     reader = RunReader(tmp_path)
     centers = {number: reader.state(number).algorithm.center.root for number in (4, 5)}
@@ -50,7 +50,7 @@ def test_weights_stay_as_long_as_a_state_needs_them(tmp_path):
 
 @pytest.mark.parametrize("weights", [np.ones(8, "<f4").tobytes(), b"123", b""])
 def test_an_elite_whose_weights_are_damaged(tmp_path, weights):
-    """The message does not call them gone, and no older one takes its place in silence."""
+    """The message does not report them as deleted, and no older elite replaces them silently."""
     new_run(tmp_path, algorithm=ES)
     elite = "(SELECT center FROM genomes JOIN generations ON elite = id WHERE generations.generation = 4)"
     assert change(tmp_path, f"UPDATE centers SET weights = ? WHERE id = {elite}", weights) == 1
@@ -61,7 +61,7 @@ def test_an_elite_whose_weights_are_damaged(tmp_path, weights):
 
 
 def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):
-    """The parents that a run began with have centers of their own."""
+    """The parents from which a run started have their own centers."""
     new_run(tmp_path / "first", algorithm=NS_ES, training={"generations": 8})
     path = tmp_path / "second"
     new_run(path, training={"start_from": str(tmp_path / "first"), "generations": 1})

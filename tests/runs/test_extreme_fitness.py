@@ -1,4 +1,4 @@
-"""Numbers that a float can hold end no run by what is computed of them, and every command reads the run afterwards."""
+"""Extreme but finite returns do not end a run, and every command can read the run afterwards."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ ANSWERS += ("generation/0/1", "way/0", "family/0/1/0", "ancestors/0/0")
 
 
 class Returns(ToyEvaluator):
-    """Episodes have these returns, one after another."""
+    """Evaluator with these returns, one episode after another."""
 
     def __init__(self, returns, interrupt_at=None):
         super().__init__(interrupt_at)
@@ -39,7 +39,7 @@ class Returns(ToyEvaluator):
 
 
 def check(path, returns, episodes):
-    """A run is interrupted, resumed and read; statistics are finite and within what they are of."""
+    """A run is interrupted, resumed and read; statistics are finite and within the range of the returns."""
     changes = {"training": {"generations": 3, "episodes": episodes}, "checkpoints": {"every": 1}}
     with pytest.raises(KeyboardInterrupt):
         new_run(path, Returns(returns, interrupt_at=4), **changes)

@@ -1,4 +1,4 @@
-"""A flipped bit in every page of a run's database: what is read is what was written, or is refused."""
+"""A flipped bit in every page of a run's database: readers return the original data, or raise an error."""
 
 import os
 import random
@@ -21,7 +21,7 @@ SAMPLE = int(os.environ.get("NEUROEVO_TEST_FUZZ", "1"))  # bits of each page
 
 @pytest.fixture(scope="module", params=RUNS)
 def run(request, tmp_path_factory):
-    """A run that was interrupted; what readers say of it, its states, and what they say of it once it is finished."""
+    """An interrupted run, what readers return of it, its states, and what readers return once it is finished."""
     path, calls = tmp_path_factory.mktemp("flipped") / "run", 2 if request.param == "es" else 3  # of a generation
     with pytest.raises(KeyboardInterrupt):
         new_run(path, ToyEvaluator(interrupt_at=3 * calls + 1), **RUNS[request.param])
@@ -35,7 +35,7 @@ def run(request, tmp_path_factory):
 
 
 def flips(data):
-    """Bits of each page, which has 4,096 bytes: some at the beginning, where its structure is, and some anywhere."""
+    """Return bits of each 4,096-byte page: some at the beginning, which contains its structure, and some anywhere."""
     draw = random.Random(1)
     for page in range(len(data) // 4096):
         for nth in range(SAMPLE):

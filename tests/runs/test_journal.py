@@ -1,4 +1,4 @@
-"""Episodes that are over when a run is killed are not played again, and the run ends as if it had been left alone."""
+"""Episodes that are over when a run is killed are not replayed, and results equal those of an uninterrupted run."""
 
 import os
 import random
@@ -35,9 +35,9 @@ KINDS = {
 
 
 class Dribbling(ToyEvaluator):
-    """Has episodes end two at a time, in another order than they were asked for, and some of them fail.
+    """Evaluator whose episodes end in pairs, not in the order of submission, and some of whose episodes fail.
 
-    end_after: calls `end` after so many of them. Attributes: over, how many have ended.
+    end_after: number of episodes after which to call `end`. Attributes: over, the number of episodes that have ended.
     """
 
     def __init__(self, end_after=None, end=None, late=3):
@@ -57,7 +57,7 @@ class Dribbling(ToyEvaluator):
 
 
 class Odd(ToyEvaluator):
-    """The third member of generation 1 has this return."""
+    """Evaluator that gives the third member of generation 1 this return."""
 
     def __init__(self, value):
         super().__init__()
@@ -73,12 +73,12 @@ def interrupt():
 
 
 def outcomes_in(path):
-    """How many outcomes of episodes a run has that no state has."""
+    """Return the number of a run's episode outcomes that are not part of a state."""
     return query(path, "SELECT count(*) FROM episodes")[0][0]
 
 
 def killed(folder_of, count, report):
-    """Plays in a process that kills itself once so many episodes are over; how many were, by `report`."""
+    """Play in a process that kills itself after a number of episodes; it reports the number over to `report`."""
     child = os.fork()
     if child == 0:
         try:
@@ -98,7 +98,7 @@ def killed(folder_of, count, report):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kills_within_generations(tmp_path, kind):
-    """Ever more episodes after the start of each session; every episode is played once in all of them together."""
+    """Killed ever later in each session; every episode is played exactly once across all sessions."""
     left_alone = Dribbling()
     new_run(tmp_path / "whole", left_alone, **KINDS[kind])
     expected, path, over = results(tmp_path / "whole"), tmp_path / "run", 0
@@ -122,7 +122,7 @@ def test_kills_within_generations(tmp_path, kind):
 
 
 def interrupted(path, after=30, **changes):
-    """A run that was interrupted in a generation; how many episodes were over."""
+    """Return a run that was interrupted in a generation, and the number of episodes that were over."""
     evaluator = Dribbling(after, interrupt)
     with pytest.raises(KeyboardInterrupt):
         new_run(path, evaluator, **changes)
@@ -132,7 +132,7 @@ def interrupted(path, after=30, **changes):
 
 
 class Rates(Callback):
-    """last: of each phase, how many episodes and steps the last news of its progress had."""
+    """Callback; last: by phase, the numbers of episodes and steps in the last progress report."""
 
     def __init__(self):
         self.last, self._now = {}, None
@@ -145,7 +145,7 @@ class Rates(Callback):
 
 
 def test_progress_has_the_steps_of_this_session_alone(tmp_path):
-    """Its rate would be too high with those of episodes that are known, or that were tested beside a generation."""
+    """Its rate would be too high with steps of known episodes, or of test episodes played during a generation."""
 
     class Patient(ToyEvaluator):
         def _book(self, waited_for=None):
@@ -163,7 +163,7 @@ def test_progress_has_the_steps_of_this_session_alone(tmp_path):
 
 
 def test_ctrl_c_and_an_older_state(tmp_path):
-    """A state is stored then, which has not what the journal has; with it gone, the journal is still enough."""
+    """A state is stored then, without the journal's outcomes; if the state is deleted, the journal still suffices."""
     changes = {"checkpoints": {"every": 4}}
     whole = Dribbling()
     new_run(tmp_path / "whole", whole, **changes)
@@ -222,9 +222,9 @@ def test_any_damage_is_noticed(tmp_path, column):
     some = "(SELECT digest FROM episodes ORDER BY digest LIMIT 2)"
     assert change(path, f"UPDATE episodes SET {column} = {DAMAGED[column]} WHERE digest IN {some}") == 2
     play(RunFolder.resume(path), rest)
-    assert rest.over + over == whole.over + 2  # the others are known
+    assert rest.over + over == whole.over + 2  # the other episodes are known
     assert results(path) == results(tmp_path / "whole")
-    assert (path / LOG).read_text().count(f"an outcome of an episode in {path / DATABASE} is damaged") == 2
+    assert (path / LOG).read_text().count(f"the outcome of an episode in {path / DATABASE} is damaged") == 2
 
 
 FORGED = {
@@ -238,7 +238,7 @@ FORGED = {
 @pytest.mark.parametrize("what", FORGED)
 @pytest.mark.parametrize("every", [1, 2])
 def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
-    """Though they are sealed as its own: of some episodes or of all."""
+    """Even with valid checksums: of some episodes or of all."""
     new_run(tmp_path / "whole", Dribbling())
     path = tmp_path / "run"
     interrupted(path)
@@ -253,7 +253,7 @@ def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
 
 
 def test_other_episodes_have_no_outcomes_in_it(tmp_path):
-    """An episode's digest is of its genome, seed, cut-off and normalizer."""
+    """An episode's digest depends on its genome, seed, cut-off and normalizer."""
     from neuroevo.core.episode import Episode
     from neuroevo.core.genome import Center, Genome, Graft, LowRank
     from neuroevo.core.observation_statistics import Normalizer
@@ -273,7 +273,7 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
 
 @pytest.mark.parametrize("versions", [("1", "2"), ("1", "1"), ("1", "2", "2"), ("1", "2", "1")])
 def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, versions):
-    """Which may play episodes otherwise; the version is that of the last session."""
+    """Another version may play episodes differently; the recorded version is that of the last session."""
     path, whole, over = tmp_path / "run", Dribbling(), []
     new_run(tmp_path / "whole", whole)
     for number, version in enumerate(versions):
@@ -289,7 +289,7 @@ def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, version
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_return_that_is_not_finite(tmp_path, value):
-    """It ends the run; the outcomes of other episodes are known to the next session."""
+    """It ends the run; the next session reuses the outcomes of the other episodes."""
     with pytest.raises(ValueError, match="finite"):
         new_run(tmp_path, Odd(value))
     assert outcomes_in(tmp_path) == 7

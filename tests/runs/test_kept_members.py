@@ -1,4 +1,4 @@
-"""Every member of every generation, its parent, and what it did; genomes and behaviors within a budget."""
+"""Every member of every generation, its parent and its results; genomes and behaviors within a budget."""
 
 from itertools import pairwise
 
@@ -32,6 +32,7 @@ WITH RECURSIVE line (depth, id) AS (
 )
 SELECT generation, place, seed FROM line JOIN genomes USING (id) ORDER BY depth
 """  # of an elite, back to its root
+ELITES = "SELECT digest FROM generations JOIN genomes ON id = elite ORDER BY generations.generation"
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS)
@@ -41,7 +42,7 @@ def algorithm(request):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The genomes that algorithms ask for from now on, a list for each generation."""
+    """Record the genomes that algorithms return from ask(), a list for each generation."""
     found = []
 
     def note(algorithm):
@@ -63,6 +64,7 @@ def test_every_member_is_known_with_its_parent_and_its_fitness(tmp_path, asked, 
     play(RunFolder.create(tmp_path, made))
     reader, rows, first = MembersReader(tmp_path), read_rows(tmp_path), {}
     assert reader.generations == len(rows) == len(populations)
+    elites = [digest for (digest,) in query(tmp_path, ELITES)]
     for generation, genomes in enumerate(populations):
         for place, genome in enumerate(genomes):
             first.setdefault(genome, (generation, place))
@@ -71,6 +73,7 @@ def test_every_member_is_known_with_its_parent_and_its_fitness(tmp_path, asked, 
         assert reader.genome(generation, 1) == genomes[1]
         np.testing.assert_array_equal(members.fitness, rows[generation]["fitness"])
         assert members.steps.sum() == rows[generation]["steps_population"]
+        assert reader.elite(generation) == {each.digest: at for each, at in first.items()}.get(elites[generation])
         assert [tuple(each) for each in members.parents] == [first.get(each.parent, (-1, -1)) for each in genomes]
         last = [each.mutation or (each.root, 0.0) for each in genomes]
         assert members.seeds.tolist() == [each[0] for each in last]
@@ -78,7 +81,7 @@ def test_every_member_is_known_with_its_parent_and_its_fitness(tmp_path, asked, 
         assert set(members.centers) == {each.root.name for each in genomes if isinstance(each.root, Center)}
     born = query(tmp_path, "SELECT digest, generation, place FROM genomes WHERE generation IS NOT NULL")
     assert {digest: place for digest, *place in born} == {each.digest: list(place) for each, place in first.items()}
-    assert len(born) == len(first)  # each has one row, however often it was a member
+    assert len(born) == len(first)  # one row per genome, however often it was a member
     with pytest.raises(
         UserError, match=rf"member {len(genomes)} of generation 0 is out of range \[0, {len(genomes)}\)"
     ):
@@ -99,7 +102,7 @@ def test_an_elite_comes_from_members_back_to_generation_0(tmp_path):
 
 
 def test_parents_that_had_no_offspring_for_a_while_are_found(tmp_path):
-    few = {**GA, "population": 4, "parents": 3}  # the elite is no parent of everybody
+    few = {**GA, "population": 4, "parents": 3}  # not every member descends from the elite
     new_run(tmp_path, algorithm=few, training={"generations": 12, "seed": 5})
     reader = MembersReader(tmp_path)
     before = [(g, i) for g in range(2, 12) for i in range(4) if 0 <= reader.read(g).parents[i][0] < g - 1]
@@ -168,7 +171,7 @@ def test_without_a_budget_fitness_and_steps_are_kept_alone(tmp_path):
 
 
 def test_what_does_not_fit_is_left_out_behaviors_first(tmp_path):
-    """In the same generations of a run that was interrupted, though its file grew by what was deleted again."""
+    """In the same generations of an interrupted run, although its file has grown by rows that were deleted again."""
     changes = {
         "algorithm": {**GA, "population": 1000},
         "logging": {"members_megabytes": 1},
@@ -248,9 +251,9 @@ def test_centers_cannot_be_told_anew_without_the_members(tmp_path, monkeypatch):
         return members
 
     monkeypatch.setattr(MembersReader, "read", changed)
-    lost = pytest.raises(UserError, match=r"weights of generation 2's elite are not known")
+    lost = pytest.raises(UserError, match=r"weights of generation 2's elite are no longer available")
     with lost:
-        run.elite(2)  # since it would have another name
+        run.elite(2)  # its center would have another name
     monkeypatch.undo()
     without = neuroevo.train(tables, {**changes, "logging.members_megabytes": 0}, out=tmp_path / "without")
     with lost:

@@ -1,4 +1,4 @@
-"""kill -9 at any moment, then --resume: the finished run equals one that was left alone."""
+"""kill -9 at any moment, then --resume: the finished run equals an uninterrupted run."""
 
 import json
 import os
@@ -22,7 +22,7 @@ KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "1"))  # of each kind of real 
 
 @pytest.fixture(scope="module")
 def killers(tmp_path_factory):
-    """A process for each signal that ends runs by it; both at a time, one per core."""
+    """One process per signal, in parallel, one per core, each of which ends runs with its signal."""
     command = [sys.executable, "-m", "tests.support.kill_lines"]
     processes = {
         sent: subprocess.Popen(
@@ -46,19 +46,19 @@ def test_ended_at_every_kind_of_line(killers, sent, status):
     assert told["statuses"] == [[status, 0]] * MOMENTS
     assert told["different"] == []
     assert told["total"] > MOMENTS
-    assert 0.5 * MOMENTS < told["begun"] < MOMENTS  # some of them were killed before there was a run at all
+    assert 0.5 * MOMENTS < told["begun"] < MOMENTS  # some were killed before the run was created
 
 
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_kills_of_real_runs(tmp_path):
-    """Two kinds at a time, one per core; `make test-kills` does more of the same, and tests/sweeps kills sweeps."""
+    """Two kinds of runs in parallel, one per core; `make test-kills` does more, and tests/sweeps kills sweeps."""
     counts = dict.fromkeys(KINDS, KILLS)
-    found = kill_all(tmp_path, counts, seed=3)  # whose first kill comes after two generations
+    found = kill_all(tmp_path, counts, seed=3)  # the first kill comes after two generations
     assert {kind: told.get("different", told) for kind, told in found.items()} == dict.fromkeys(counts, [])
     for kind, told in found.items():
         assert len(told["finished_at_kills"]) == KILLS
-        assert max(told["finished_at_kills"]) > 0, "the kills came too early"  # a run that is cut back has less
+        assert max(told["finished_at_kills"]) > 0, "the kills came too early"  # lower after a run is rolled back
         rows = read_rows(tmp_path / kind.replace(" ", "_") / "runs" / "killed")
         assert len(rows) == told["generations"] == MOST_PER_KILL * KILLS + 5
         assert len({tuple(row["fitness"]) for row in rows}) > 5, kind
@@ -78,7 +78,7 @@ def test_a_kill_while_the_source_of_a_module_is_kept_leaves_nothing(tmp_path, to
 
 
 def test_a_kill_while_a_fork_is_made_leaves_nothing(tmp_path):
-    """SQLite has a journal and a log beside the copy for moments, which no test can choose."""
+    """SQLite briefly has a journal and a log next to the copy, at moments that no test can choose."""
     path = interrupted_run(tmp_path / "run", 1)
     left = [path / f".run.db.9.tmp{kind}" for kind in ("", "-journal", "-wal", "-shm")]
     for file in left:
@@ -91,7 +91,7 @@ def test_a_finished_run_is_left_as_it_is(tmp_path):
     path = tmp_path / "run"
     new_run(path)
     before = contents(path)
-    neuroevo.train(config(), out=path, resume="auto")  # as a script that is started again
+    neuroevo.train(config(), out=path, resume="auto")  # like a script that is restarted
     assert contents(path) == before
 
 

@@ -1,4 +1,4 @@
-"""What is compared of a killed run with one that was left alone: every file and table; clocks alone are left out."""
+"""The comparison of a killed run with an uninterrupted run detects all differences except those of clocks."""
 
 import shutil
 import struct
@@ -11,7 +11,7 @@ from tests.support.databases import change, query
 from tests.support.run_files import differences, run_contents
 from tests.support.runs import new_run
 
-SQL = {  # what may befall tables
+SQL = {  # changes of tables
     "members": "UPDATE genomes SET digest = x'00' WHERE id = (SELECT genome FROM members WHERE generation = 3)",
     "genomes": "INSERT INTO genomes (seed, network, digest, checksum) VALUES (1, 0, x'00', 0)",
     "the place of a genome": "UPDATE genomes SET place = place + 1 WHERE generation = 0 AND place = 7",
@@ -22,7 +22,7 @@ SQL = {  # what may befall tables
     "generations": "DELETE FROM generations WHERE generation = 4",
     "arrays": "INSERT INTO arrays (state, dtype, shape, data, checksum) VALUES (99, '|u1', '[0]', x'', 0)",
 }
-FILES = {  # what may befall files: a function of a run's folder, and the names that then differ
+FILES = {  # changes of files: a function of a run folder, and the names that then differ
     "config.toml": lambda path: (path / "config.toml").open("ab").write(b"#"),
     "metrics.csv": lambda path: replace_in(path / "metrics.csv", b"fitness_max", b"fitness_mix"),
     ".run.db.9.tmp": lambda path: (path / ".run.db.9.tmp").touch(),
@@ -33,7 +33,7 @@ FILES = {  # what may befall files: a function of a run's folder, and the names 
     "tensorboard/frames": lambda path: next((path / "tensorboard" / "frames").glob("events*")).unlink(),
     "tensorboard/x": lambda path: (path / "tensorboard" / "x").touch(),
 }
-BROKEN = {  # what is no run's that has ended well
+BROKEN = {  # changes that a finished run cannot have
     "log.txt": lambda path: (path / "log.txt").open("ab").write(b"what?\n"),
     "another generation in log.txt": lambda path: replace_in(path / "log.txt", b"steps ", b"steps 9"),
     "events": lambda path: next((path / "tensorboard").glob("events*")).open("ab").write(b"123"),
@@ -51,7 +51,7 @@ def replace_in(file, old, new):
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """The folder of a run that has ended."""
+    """The folder of a finished run."""
     path = tmp_path_factory.mktemp("ended") / "run"
     new_run(path, logging={"trackers": ["tensorboard"]})
     return path
@@ -59,7 +59,7 @@ def ended(tmp_path_factory):
 
 @pytest.fixture
 def copy(ended, tmp_path):
-    """A copy of it."""
+    """A copy of the finished run."""
     assert differences(run_contents(shutil.copytree(ended, tmp_path / "run")), run_contents(ended)) == []
     return tmp_path / "run"
 
@@ -73,7 +73,7 @@ def test_the_comparison_sees_every_file(ended, copy, name):
 @pytest.mark.parametrize("sql", SQL.values(), ids=SQL)
 def test_the_comparison_sees_every_table(ended, copy, sql):
     assert change(copy, sql) == 1
-    with suppress(UserError, ValueError):  # of a checksum or a number of rows that is another one
+    with suppress(UserError, ValueError):  # raised for a wrong checksum or row count
         assert "run.db" in differences(run_contents(copy), run_contents(ended))
 
 

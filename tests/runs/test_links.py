@@ -1,4 +1,4 @@
-"""A run's folder that somebody prepared with links: nothing outside it is written, and the refusal names the link."""
+"""Run folders with malicious links: nothing outside the folder is written, and the error names the link."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ FOLDERS = (TENSORBOARD, f"{TENSORBOARD}/{FRAMES}")
 
 @pytest.fixture
 def prepared(tmp_path):
-    """A run of two generations, and a function that moves one of its files out of its folder and leaves a link."""
+    """A run of two generations, and a function that moves a file out of its folder and leaves a link."""
     path, outside = tmp_path / "run", tmp_path / "outside"
     new_run(path, training={"generations": 2}, logging={"trackers": ["tensorboard"]})
     outside.mkdir()
@@ -51,7 +51,7 @@ def test_a_resume_through_a_link_is_refused(prepared, toy_command, name):
 
 @pytest.mark.parametrize("name", [*FILES, *FOLDERS])
 def test_a_link_that_comes_after_the_first_look(prepared, monkeypatch, name):
-    """What is opened is looked at once more, and what is replaced is a name, whatever happens in between."""
+    """Opened files are checked again, and renames replace names, so that changes in between have no effect."""
     path, outside = prepared(name)
     before = contents(outside)
     monkeypatch.setattr(folder_module, "check_names", lambda _: None)
@@ -75,7 +75,7 @@ def test_a_new_run_in_a_prepared_folder_is_refused(tmp_path, name):
 
 
 def test_a_link_in_a_temporary_files_place(tmp_path, whole_run):
-    """The names of temporary files can be guessed."""
+    """An attacker can guess the names of temporary files."""
     path, outside = tmp_path / "run", tmp_path / "outside"
     outside.write_text("of the user")
     new_run(path, training={"generations": 2})
@@ -98,7 +98,7 @@ def test_a_pipe_is_refused(tmp_path, name):
 
 
 def test_a_file_with_two_names_gets_bytes_of_its_own(tmp_path, whole_run):
-    """As in a backup that was made with hard links, which stays as it is."""
+    """As in a backup with hard links, which must not change."""
     path, backup = tmp_path / "run", tmp_path / "backup"
     new_run(path, training={"generations": 3})
     backup.mkdir()

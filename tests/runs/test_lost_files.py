@@ -1,4 +1,4 @@
-"""Files that are deleted, replaced or changed while a run goes on: it ends and says so, or writes them again."""
+"""Files that are deleted, replaced or changed during a run: the run ends with an error, or rewrites them."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.support.toy import ToyEvaluator, call_of
 
 
 class Meanwhile(ToyEvaluator):
-    """Does something while the fourth generation of a run is played."""
+    """Evaluator that calls a function while the fourth generation of a run is played."""
 
     def __init__(self, do, generation=3):
         super().__init__()
@@ -29,7 +29,7 @@ class Meanwhile(ToyEvaluator):
 
 
 def run_with(path, do, **changes):
-    """The message with which a run of five generations ends when that is done in its fourth; "" if it is finished."""
+    """Return the message with which a run of five generations ends after a fault in its fourth; "" if it finishes."""
     try:
         new_run(path, Meanwhile(do), **changes)
     except DiskError as error:
@@ -64,7 +64,7 @@ def test_a_replaced_database_stays_and_what_was_written_is_kept_beside_it(tmp_pa
 
 @pytest.mark.parametrize("part", [0, 0.5])
 def test_a_database_that_is_cut_ends_the_run(tmp_path, part):
-    """Its inode is the same, and what SQLite has in memory hides it until the end."""
+    """The inode is unchanged, and SQLite's page cache hides the change until the end."""
     path = tmp_path / "run"
     left = []
 
@@ -73,14 +73,14 @@ def test_a_database_that_is_cut_ends_the_run(tmp_path, part):
         os.truncate(path / DATABASE, left[0])
 
     told = run_with(path, cut)
-    assert f"{path / DATABASE} was cut from" in told and f" to {left[0]:,} bytes" in told
+    assert f"{path / DATABASE} was truncated from" in told and f" to {left[0]:,} bytes" in told
     with pytest.raises(UserError, match="is damaged"):
         RunFolder.resume(path)
 
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_files_that_can_be_made_again(tmp_path, whole_run, replace):
-    """metrics.csv and config.toml are copies for people, and no result depends on the log."""
+    """metrics.csv and config.toml are copies for users, and no result depends on the log."""
     path = tmp_path / "run"
 
     def lose():
@@ -94,7 +94,7 @@ def test_files_that_can_be_made_again(tmp_path, whole_run, replace):
     play(RunFolder.resume(path))
     assert results(path) == whole_run()
     assert (path / CONFIG).read_text() == config().toml()
-    assert f"{path / CSV} was deleted or changed" in (path / LOG).read_text()
+    assert f"{path / CSV} was deleted or modified" in (path / LOG).read_text()
 
 
 def test_deleted_event_files(tmp_path, whole_run):
@@ -138,7 +138,7 @@ def test_the_command_says_what_was_lost(tmp_path):
 
 
 def test_temporary_files_of_a_killed_process_are_swept(tmp_path, whole_run):
-    """Those that it was writing, and no others."""
+    """Only files that it was writing are deleted."""
     path = tmp_path / "run"
     new_run(path, training={"generations": 3})
     left = [f".{CSV}.12.tmp", ".config.toml.3.tmp", f".{DATABASE}.77.tmp", ".trackers.json.1.tmp"]
@@ -155,7 +155,7 @@ def test_temporary_files_of_a_killed_process_are_swept(tmp_path, whole_run):
 
 @pytest.mark.parametrize("name", [DATABASE, CONFIG, CSV])
 def test_a_process_killed_inside_an_atomic_write(tmp_path, toy_command, name):
-    """With what it leaves, which is found before it is swept."""
+    """Its remains are detected before they are swept."""
     file, path = tmp_path / "c.toml", tmp_path / "run"
     file.write_text(config().toml())
     done = toy_command("train", file, "--out", path, kill_at=name, **{"in": path})

@@ -1,4 +1,4 @@
-"""Runs of other versions of neuroevo are refused in one line, and nothing is touched."""
+"""Runs of other versions of neuroevo are rejected with a one-line error, and nothing is modified."""
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +15,7 @@ from tests.support.runs import config, contents, new_run
 
 @pytest.fixture
 def earlier(tmp_path):
-    """A run's folder as the versions before run.db left it."""
+    """A run folder in the format of versions before run.db."""
     folder = tmp_path / "earlier"
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "config.toml").write_text(config().toml())

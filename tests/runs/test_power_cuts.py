@@ -1,4 +1,4 @@
-"""Power cuts, simulated: from whatever a disk may hold a run goes on, with the results of one that was left alone."""
+"""Simulated power cuts: a run resumes from any possible disk contents, with the results of an uninterrupted run."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.power_cuts import KINDS, sample
 
-STATES = int(os.environ.get("NEUROEVO_TEST_POWER_CUTS", "16"))  # of each run
+STATES = int(os.environ.get("NEUROEVO_TEST_POWER_CUTS", "16"))  # disk states per run
 
 
 @pytest.mark.parametrize("kind", KINDS)

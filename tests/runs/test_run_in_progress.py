@@ -1,4 +1,4 @@
-"""run.db while a process trains into it, and after that was killed: one writer, any number of readers, and copies."""
+"""run.db during training and after the process is killed: one writer, any number of readers, and copies."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ from tests.support.toy import ToyEvaluator, call_of
 
 @pytest.fixture
 def endless(tmp_path):
-    """The folder of a run and the process that trains into it."""
+    """A run folder, and the process that trains into it."""
     path = tmp_path / "run"
     process = start_endless(path)
     yield path, process
@@ -58,7 +58,7 @@ def test_a_killed_process_leaves_no_lock(endless):
     assert [timeless(row) for row in again] == [timeless(row) for row in rows]
     folder = RunFolder.resume(path)
     assert folder.ended
-    with pytest.raises(UserError, match=f"another process is training into {path}"):  # or the same one, once more
+    with pytest.raises(UserError, match=f"another process is training into {path}"):  # also from the same process
         RunFolder.resume(path)
     folder.close()
     RunFolder.resume(path).close()
@@ -88,7 +88,7 @@ def test_readers_see_complete_generations_while_a_run_goes_on(endless):
 
 
 def test_a_reader_that_is_not_closed_does_not_stop_a_run(tmp_path, whole_run):
-    """The run waits for one that began before it; one that began later sees that moment for as long as it is open."""
+    """The run waits for a reader that was opened before it; a later reader keeps its snapshot while it is open."""
     path, count = interrupted_run(tmp_path / "run", 2), "SELECT count(*) FROM generations"
     early, late = Database(path / "run.db"), []
     threading.Timer(2.0, early.close).start()
@@ -108,7 +108,7 @@ def test_a_reader_that_is_not_closed_does_not_stop_a_run(tmp_path, whole_run):
 
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 0.9])
 def test_a_copy_of_the_database_alone(endless, tmp_path, seconds):
-    """Without its log it is of an earlier moment, which is complete, or it is refused."""
+    """Without its log, a copy is a complete earlier snapshot, or is rejected."""
     path, process = endless
     time.sleep(seconds)
     copies = [tmp_path / "running", tmp_path / "killed"]
@@ -130,7 +130,7 @@ def test_a_copy_of_the_database_alone(endless, tmp_path, seconds):
 
 
 def test_a_copy_that_is_half_of_one_moment_and_half_of_another(tmp_path):
-    """SQLite moves a log's pages into the file in their order, in the middle of which it may be copied."""
+    """SQLite moves a log's pages into the file in order, and the file may be copied in the middle of this."""
     changes = {"checkpoints": {"keep_last": 9}}
     path = interrupted_run(tmp_path / "run", 2, **changes)
     before = (path / "run.db").read_bytes()
@@ -141,7 +141,7 @@ def test_a_copy_that_is_half_of_one_moment_and_half_of_another(tmp_path):
     states = {number: RunReader(path).state(number) for number in RunReader(path).checkpoints()}
     play(RunFolder.resume(path))
     whole = everything(path, 5)
-    starts = set()  # of resumed runs
+    starts = set()  # first generations of resumed runs
     for page in range(1, len(after) // 4096):
         copy = tmp_path / str(page)
         copy.mkdir()
@@ -159,7 +159,7 @@ def test_a_copy_that_is_half_of_one_moment_and_half_of_another(tmp_path):
 
 
 def test_a_run_in_a_folder_that_may_not_be_written_is_read(tmp_path):
-    """A finished one has no log; what was killed may need its log to be moved into the file first."""
+    """A finished run has no log; the log of a killed run may have to be moved into the file first."""
     path = tmp_path / "run"
     new_run(path)
     expected = everything(path, 5)
@@ -180,7 +180,7 @@ def test_a_run_in_a_folder_that_may_not_be_written_is_read(tmp_path):
 
 
 def test_a_session_of_another_machine_or_of_a_process_that_is_gone(tmp_path, whole_run):
-    """Its number may be that of another process by now."""
+    """Its process id may have been reused."""
     path = interrupted_run(tmp_path / "run", 2)
     (process,) = query(path, "SELECT process FROM sessions")[0]
     assert f'"pid": {os.getpid()}' in process

@@ -1,4 +1,4 @@
-"""States and genomes in run.db: each comes back bit for bit, and nothing that was not written so is taken for one."""
+"""States and genomes in run.db: each is read back bit-identically, and changed rows are rejected."""
 
 import sqlite3
 from contextlib import closing
@@ -70,7 +70,7 @@ states = st.builds(
 
 
 def weights_of(genome):
-    """The vectors of all centers on a genome's line."""
+    """Return the vectors of all centers on a genome's line."""
     found = [each.kind.spread for each in genome.line() if isinstance(each.kind, Scaled)]
     return [center.vector.tobytes() for center in [*found, genome.root] if isinstance(center, Center)]
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_stored(value, message):
     "changes", [{"steps": 1.0}, {"elite": 3}, {"parents": None}, {"generation": True}, {"seed": -1}], ids=str
 )
 def test_a_field_of_another_type_is_not_written(changes):
-    """Since it would not be read."""
+    """It is rejected on writing, since reading would reject it."""
     state = trained(ALGORITHM["ga"])
     with pytest.raises(ValueError, match=next(iter(changes))):
         stored_state(replace(state, algorithm=replace(state.algorithm, **changes)), ALGORITHM["ga"].state_type)
@@ -148,7 +148,7 @@ def test_genomes_of_every_kind_come_back(written):
 
 @pytest.fixture
 def database(tmp_path):
-    """A database with tables and no rows."""
+    """A database with empty tables."""
     with Database(tmp_path / "run.db", "rwc") as database:
         database.execute("PRAGMA synchronous = OFF")
         database.create_tables()
@@ -156,14 +156,14 @@ def database(tmp_path):
 
 
 def sql(database, text, *values):
-    """Executes a statement through a connection of its own; returns its rows."""
+    """Execute a statement through a separate connection and return its rows."""
     with closing(sqlite3.connect(database.file)) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
         return connection.execute(text, values).fetchall()
 
 
 def test_every_ancestor_is_stored_once(database):
-    """Of a paper-sized GA after 1,000 generations: 20 parents that share all but the last 30 mutations."""
+    """Like a GA of the paper's size after 1,000 generations: 20 parents that share all but the last 30 mutations."""
     common = grow(Genome(1), tuple((seed, 0.002) for seed in range(970)))
     parents = [grow(common, [(2**62 + 30 * p + seed, 0.002) for seed in range(30)]) for p in range(20)]
     writer = GenomeWriter(database)
@@ -178,7 +178,7 @@ def test_every_ancestor_is_stored_once(database):
 
 
 def test_a_parent_that_is_not_kept_is_written_again(database):
-    """Then it has two rows, and what was made of each comes back."""
+    """Such a genome has two rows, and descendants of each are read back."""
     writer = GenomeWriter(database)
     [first] = writer.rows_of([Genome(3).child(1, 0.5)])
     writer.keep([])
@@ -196,7 +196,7 @@ CHANGES = (
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_genome_is_refused(database, change):
-    """Whichever row it is, unless all that it says is the same as before."""
+    """For any row, unless the change has no effect on its content."""
     numbers = GenomeWriter(database).rows_of(FAMILY)
     refused = 0
     for (row,) in sql(database, "SELECT id FROM genomes"):
@@ -249,7 +249,7 @@ def test_a_changed_center_is_refused(database, change, message):
 
 
 def test_changed_arrays_are_refused(database):
-    """Those of another state, in another order, or with other numbers."""
+    """Arrays of another state, in another order, or with other values."""
     algorithm = ALGORITHM["es"]
     database.execute("BEGIN")
     for generation in (3, 4):
@@ -284,7 +284,7 @@ def test_changed_arrays_are_refused(database):
 
 def test_where_a_genome_was_a_member_first(database):
     writer = GenomeWriter(database)
-    [parent] = writer.rows_of([FAMILY[1]])  # as one that a run starts from
+    [parent] = writer.rows_of([FAMILY[1]])  # like a genome from which a run starts
     numbers = writer.members([FAMILY[1], FAMILY[2]], 4)
     assert writer.members([FAMILY[1], FAMILY[2]], 5) == numbers and numbers[0] == parent
     births = {}

@@ -1,4 +1,4 @@
-"""RunFolder.fork: a run that goes on from another's checkpoint with other values of keys."""
+"""RunFolder.fork: a run that continues from another run's checkpoint with a changed configuration."""
 
 import numpy as np
 import pytest
@@ -152,7 +152,7 @@ def test_no_such_checkpoint_or_run(tmp_path):
 
 @pytest.mark.parametrize("algorithm", [{"sigma": 0.2}, ES])
 def test_a_run_that_goes_on_while_it_is_forked(tmp_path, algorithm):
-    """By then it has deleted the state that the fork goes on from."""
+    """The source deletes the state from which the fork continues, before the fork is written."""
     path = interrupted_run(tmp_path / "first", 2, algorithm=algorithm)
     play(RunFolder.fork(tmp_path / "whole", path, ["training.seed=8"]))
     fork = RunFolder.fork(tmp_path / "fork", path, ["training.seed=8"])

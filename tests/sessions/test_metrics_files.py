@@ -1,4 +1,4 @@
-"""metrics.csv is CSV whatever an algorithm calls its metrics, through a run, its resumption and while it grows."""
+"""metrics.csv is valid CSV for all names of metrics, during a run and after a resume."""
 
 import csv
 import re
@@ -17,7 +17,7 @@ ODD = {"algorithm": {"name": NAME, "population": 8, "parents": 3, "sigma": 0.2, 
 
 
 def cells(folder):
-    """Header and rows of metrics.csv, as any reader of CSV sees them."""
+    """Header and rows of metrics.csv, parsed by a CSV reader."""
     with (folder / "metrics.csv").open(newline="") as file:
         header, *lines = csv.reader(file, strict=True)
     return header, [dict(zip(header, line, strict=True)) for line in lines]

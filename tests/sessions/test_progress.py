@@ -1,4 +1,4 @@
-"""How a run shows itself: lines, a table that fits the terminal, the time left, and a resumed run's last rows."""
+"""Display of a run: lines, a table that fits the terminal, the time left, and a resumed run's last rows."""
 
 import io
 import re
@@ -80,21 +80,21 @@ def test_failed_episodes_on_a_terminal():
 
 
 def bare(text):
-    """What a terminal got without its control sequences."""
+    """Return the output on a terminal without control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("novelty", [False, True])
 def test_the_table_fits(width, novelty):
-    """Also long runs of high scores, with the novelty that selects; what is told most stays."""
+    """Also with large numbers and novelty; the most important columns remain."""
     extra = {"novelty_mean": 12.345, "novelty_max": 99.0} if novelty else {}
     test = EvaluationRecord(episodes=9, steps=9, seconds=0.0, mean=123456.7, standard_error=2345.6)
     record = replace(
         RECORD, generation=1234, fitness=np.array([9e5, -123456.7]), validation_mean=-98765.4, test=test,
         steps_total=987_654_321, steps_per_s=123_456.0, idle_share=0.999, extra_metrics=extra,
     )  # fmt: skip
-    lines = GenerationTable(width).lines(record.row())
+    lines = GenerationTable().lines(record.row(), width)
     *_, head, row = lines
     assert max(map(len, lines)) <= max(width, 56 if novelty else 48)
     assert head.split()[:3] == (["gen", "novelty", "valid."] if width < 60 and novelty else head.split()[:3])
@@ -102,20 +102,29 @@ def test_the_table_fits(width, novelty):
     assert ("idle" in head) == (width == 120 or (width == 80 and not novelty))
     assert {"-98,765", "123,457", "±", "2,346", "1:02:05"} <= set(row.split())
     legend = " ".join(lines[:-2])
-    assert "test: the same in test episodes ± standard error" in legend
+    assert "test: mean in test episodes ± standard error" in legend
     assert ("idle: share of the threads' time without work" in legend) == ("idle" in head)
 
 
 def test_the_header_comes_again():
-    table = GenerationTable(80)
-    lines = [line for generation in range(45) for line in table.lines(replace(RECORD, generation=generation).row())]
+    table = GenerationTable()
+    rows = [replace(RECORD, generation=generation).row() for generation in range(45)]
+    lines = [line for row in rows for line in table.lines(row, 80)]
     heads = [index for index, line in enumerate(lines) if line.startswith(" gen")]
     assert [int(lines[head + 1].split()[0]) for head in heads] == [0, 20, 40]
 
 
+def test_a_resized_terminal_gets_the_columns_that_fit():
+    table = GenerationTable()
+    table.lines(RECORD.row(), 120)
+    head, row = table.lines(RECORD.row(), 50)
+    assert head.startswith(" gen") and len(head) == len(row) <= 50
+    assert len(table.lines(RECORD.row(), 50)) == len(table.lines(RECORD.row(), 51)) == 1  # the same columns
+
+
 @pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
 def test_days_in_a_terminal_table(hours, shown):
-    *_, row = GenerationTable(80).lines(replace(RECORD, seconds_total=hours * 3600 + 5.0).row())
+    *_, row = GenerationTable().lines(replace(RECORD, seconds_total=hours * 3600 + 5.0).row(), 80)
     assert row.split()[-1] == shown
     assert len(row) <= 80
 

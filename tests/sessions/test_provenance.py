@@ -1,4 +1,4 @@
-"""What a run records of where it is made, and that asking git leaves the user's checkout as it was."""
+"""Provenance of a run, and that querying git does not change the user's checkout."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from neuroevo.sessions import provenance
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 def test_looking_at_a_checkout_does_not_lock_it(tmp_path):
-    """Git would write its index anew, where only a file's time has changed; killed meanwhile, it leaves index.lock."""
+    """Git would rewrite its index if only a file's time has changed, and leave index.lock if killed meanwhile."""
     (tmp_path / "file").write_text("x")
     who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for words in (["init", "-q"], ["add", "file"], [*who, "commit", "-qm", "x"]):

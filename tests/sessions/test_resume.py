@@ -1,4 +1,4 @@
-"""A run that is resumed ends as one that was never stopped, and the folder tells that it was resumed."""
+"""A resumed run has the results of an uninterrupted run, and its folder records the resume."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_resumed_at_any_generation(tmp_path, whole_run, finished):
 
 @pytest.mark.parametrize("call", range(0, 10, 3))
 def test_evolution_strategies_resumed_at_any_call(tmp_path, whole_run, call):
-    """Which validate nothing; their elites are centers, whose weights the states have."""
+    """Algorithms without validation, whose elites are centers, with weights in the states."""
     with pytest.raises(KeyboardInterrupt):
         new_run(tmp_path / "run", ToyEvaluator(interrupt_at=call), **ES)
     play(RunFolder.resume(tmp_path / "run"))
@@ -53,7 +53,7 @@ def test_the_wall_time_goes_on(tmp_path):
     with RunFolder.resume(path).open(["test"]):
         pass
     first, second = (seconds for (seconds,) in query(path, "SELECT seconds FROM sessions ORDER BY id"))
-    assert before <= first <= second  # of the third generation some episodes are over
+    assert before <= first <= second  # some episodes of the third generation have finished
     play(RunFolder.resume(path))
     assert second < read_rows(path)[2]["seconds_total"] < second + 60
 
@@ -106,7 +106,7 @@ def test_what_the_folder_tells_about_resuming(tmp_path):
     info = info_of(path)
     assert [again["generation"] for again in info["resumed"]] == [2]
     assert set(info["resumed"][0]) >= {"command", "started", "versions", "git_commit", "machine"}
-    with RunFolder.resume(path).open([], {"device": "gpu"}):  # it may be another one than the first time
+    with RunFolder.resume(path).open([], {"device": "gpu"}):  # it may differ from the first device
         pass
     info = info_of(path)
     assert info["resumed"][1]["device"] == "gpu" and "device" not in info
@@ -133,7 +133,7 @@ def test_infinite_bounds_do_not_lose_where_a_run_comes_from(tmp_path):
 
 
 def test_what_was_played_after_the_state_is_played_again(tmp_path, whole_run):
-    """As of a run that was killed between two states: its rows after the state go, and those of genomes with them."""
+    """As if a run was killed between two states: rows of generations and genomes after the state are deleted."""
     path = tmp_path / "run"
     new_run(path, **ES)
     delete_states_after(path, 3)

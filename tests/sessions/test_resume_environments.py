@@ -1,4 +1,4 @@
-"""What may change in [env] when a run is resumed: workers and timeout, and where a file is, but not what it holds."""
+"""Changes of [env] when a run is resumed: workers, timeout and the path of a file, but not its content."""
 
 import hashlib
 import json
@@ -23,24 +23,24 @@ CARTPOLE = {
 }
 MAZE = "start 0 0\nheading 90\ngoal 0 20\nwall 9 -9 9 9\n"
 OTHER_MAZE = MAZE.replace("goal 0 20", "goal 0 30")
-BEGAN_WITH = "{file} is not what the run in {path} began with"
+BEGAN_WITH = "{file} has changed since the run in {path} began"
 
 
 def on_maze(file):
-    """Changes of a configuration that have a run play in the maze of a file."""
+    """Return changes of a configuration that select the maze in a file."""
     return {"env": {"name": "hard_maze", "options": {"map": str(file)}}, "network": MLP}
 
 
 @pytest.fixture
 def maze(tmp_path):
-    """A file with MAZE."""
+    """File that contains MAZE."""
     (tmp_path / "maze.txt").write_text(MAZE)
     return tmp_path / "maze.txt"
 
 
 @pytest.fixture
 def path(tmp_path, maze):
-    """A run on that maze that was interrupted after two generations."""
+    """Run in that maze that was interrupted after two generations."""
     return interrupted_run(tmp_path / "run", 2, **on_maze(maze))
 
 
@@ -70,7 +70,7 @@ def test_other_options_may_not_change(tmp_path):
 
 
 def test_files_are_those_of_the_folder_where_the_run_began(tmp_path, monkeypatch):
-    """Also where the other folder has one of that name, or none."""
+    """Also if the other folder has a file of that name, or no such file."""
     here, there = tmp_path / "here", tmp_path / "there"
     for folder, text in ((here, MAZE), (there, OTHER_MAZE)):
         folder.mkdir()
@@ -117,7 +117,7 @@ def test_a_file_that_became_another_one_is_refused_by_all_that_play(tmp_path, pa
 
 
 def test_who_does_not_play_there_does_not_mind_another_file(tmp_path, path, maze, toy_command):
-    """Those that only take the run's genomes, or check a configuration."""
+    """Commands that only read the run's genomes, or check a configuration."""
     maze.write_text(OTHER_MAZE)
     assert toy_command("config", "show", path / "config.toml").returncode == 0
     new_run(tmp_path / "next", **on_maze(maze), training={"start_from": str(path), "generations": 1})
@@ -130,7 +130,7 @@ def test_a_file_that_is_gone(path, maze):
 
 
 def test_a_file_that_changes_while_the_run_goes_is_the_old_one(tmp_path, maze):
-    """The environments were made from what it held at the start."""
+    """The environments use the content of the file at the start."""
 
     class Changing(ToyEvaluator):
         def submit(self, *arguments):

@@ -1,4 +1,4 @@
-"""Real runs, resumed with other numbers of threads, lanes, slots and processes, end as one that was not."""
+"""Real runs, resumed with other numbers of threads, lanes, slots and processes, match an uninterrupted run."""
 
 from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, results, train
@@ -22,7 +22,7 @@ def test_on_other_hardware(tmp_path):
 
 
 def test_with_other_workers(tmp_path):
-    """The processes of an environment of Gymnasium, and how long they are waited for."""
+    """The number of processes of a Gymnasium environment, and their timeout."""
     table = {"name": "gymnasium:tests.support.gymnasium_toys:ToyTuple-v0", "options": {"workers": 1}}
     short = {**CHANGES, "env": table, "network": {"name": "mlp", "hidden": [4]}}
     train(RunFolder.create(tmp_path / "whole", config(**short)))

@@ -1,4 +1,4 @@
-"""Signals, closed terminals and nohup: a run that is ended leaves a folder from which it goes on."""
+"""Signals, closed terminals and nohup: an interrupted run can be resumed from its folder."""
 
 import fcntl
 import os
@@ -43,7 +43,7 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
 
 @pytest.mark.parametrize("what", ["state", "csv"])
 def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what):
-    """It is whole, and so is the state after it: what has a row is not played again."""
+    """The row is complete, and so is the state after it: generations with a row are not played again."""
     path, owner, name = tmp_path / "run", *{"state": (Writer, "insert"), "csv": (CsvFile, "append")}[what]
     write = getattr(owner, name)
 
@@ -67,7 +67,7 @@ def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what)
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, number):
-    """While the write lock is taken again after outcomes of episodes."""
+    """While the write lock is reacquired after storing outcomes of episodes."""
     path, lock, calls = tmp_path / "run", Writer._lock, []
 
     def interrupt_or_lock(self):
@@ -101,7 +101,7 @@ def test_under_nohup_a_run_goes_on(tmp_path):
 
 
 def test_a_closed_terminal_leaves_a_run_that_goes_on(tmp_path):
-    """The kernel sends SIGHUP to those of the terminal, and nothing can be written to it any more."""
+    """The kernel sends SIGHUP to the processes of the terminal, which can no longer write to it."""
     path = tmp_path / "run"
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)

@@ -1,4 +1,4 @@
-"""Which states a run keeps, and which one it continues from where some cannot be used."""
+"""States that a run keeps, and the state from which it continues if newer states are unusable."""
 
 import re
 import sqlite3
@@ -54,10 +54,7 @@ def test_the_state_before_a_bad_one_is_used(tmp_path, whole_run, how):
     assert unusable.generation == 3 and re.search(DAMAGES[how].message, unusable.reason)
     play(folder)
     assert results(path) == whole_run()
-    assert (
-        f"passed over the state after generation 3 in {path / 'run.db'}: it is damaged"
-        in (path / "log.txt").read_text()
-    )
+    assert f"skipped the state after generation 3 in {path / 'run.db'}: it is damaged" in (path / "log.txt").read_text()
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -84,7 +81,7 @@ def test_the_command_says_what_it_passed_over(tmp_path, toy_command):
     DAMAGES["a changed number"].to(path, 3)
     done = toy_command("train", "--resume", path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("neuroevo: passed over") == 1
+    assert done.stderr.count("neuroevo: skipped") == 1
     assert f"the state after generation 3 in {path / 'run.db'}: it is damaged" in done.stderr
     assert "from generation 2" in done.stdout
 
@@ -95,14 +92,14 @@ def test_a_start_from_a_run_with_a_damaged_state_says_so(tmp_path, toy_command):
     start_from = f"training.start_from={first}"
     done = toy_command("train", first / "config.toml", "--out", tmp_path / "second", "--set", start_from)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("passed over") == 1
+    assert done.stderr.count("skipped") == 1
     assert f"the state after generation 3 in {first / 'run.db'}: it is damaged" in done.stderr
     assert len(read_elites(tmp_path / "second")) == 5
 
 
 @pytest.mark.parametrize("table", ["generations", "members", "populations"])
 def test_rows_before_the_state_that_are_missing(tmp_path, table):
-    """No state helps: the run is not continued, and it says what is missing."""
+    """All states are unusable: resuming fails with a message about the missing data."""
     path = interrupted_run(tmp_path / "run", 3)
     change(path, f"DELETE FROM {table} WHERE generation = 1")
     if table == "members":
@@ -123,7 +120,7 @@ def test_an_elite_of_another_line_is_noticed(tmp_path):
 
 
 def test_a_state_that_is_later_than_all_rows_is_deleted(tmp_path, whole_run):
-    """However it came there."""
+    """Regardless of how the file was created."""
     path = interrupted_run(tmp_path / "run", 3)
     with closing(sqlite3.connect(path / "run.db")) as connection, connection:
         connection.execute("UPDATE states SET generation = 9 WHERE generation = 1")
@@ -134,7 +131,7 @@ def test_a_state_that_is_later_than_all_rows_is_deleted(tmp_path, whole_run):
 
 
 def test_a_state_whose_generation_has_no_rows(tmp_path, whole_run):
-    """As in a file of which a part was written, and a part was not."""
+    """As in a partially written file."""
     path = interrupted_run(tmp_path / "run", 3)
     for table in ("members", "populations", "generations"):
         change(path, f"DELETE FROM {table} WHERE generation = 2")

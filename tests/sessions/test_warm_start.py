@@ -1,4 +1,4 @@
-"""training.start_from: a new run that begins with the elite and the parents of another one."""
+"""training.start_from: a new run that starts with the elite and the parents of another run."""
 
 import shutil
 
@@ -47,7 +47,7 @@ def make_a_run_of_other_networks(path):
         (make_nothing, "no run"),
         (make_a_run_without_a_generation, "no checkpoint after a finished generation"),
         (make_a_run_of_another_network, "large_model, this run's is model"),
-        (make_a_run_of_other_networks, "networks of their own, which ga does not support"),
+        (make_a_run_of_other_networks, "their own networks, which ga does not support"),
     ],
 )
 def test_what_one_cannot_start_from(tmp_path, make, expected):

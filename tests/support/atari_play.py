@@ -1,4 +1,4 @@
-"""An Atari game in the env pool and in the ale-py wheel, played beside each other: what differs first is an error."""
+"""An Atari game played in parallel in the env pool and in the ale-py wheel; the first difference is an error."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from tests.support.atari_reference import KEPT_SCREENS, GymnasiumEnv, ReferenceEnv, emulator
 
-SLOTS = 2  # in turns, so that an episode begins where another was, whatever became of that
-CUTOFFS = [6001, 0, 1203, 7002]  # frames, episode by episode; most are no multiple of a frame skip
-SEEN_EVERY = 8  # steps from a look at a screen or an observation to the next, where the other one shows as much
+SLOTS = 2  # used in turns, so that episodes start in used slots
+CUTOFFS = [6001, 0, 1203, 7002]  # frames per episode; most are not multiples of a frame skip
+SEEN_EVERY = 8  # steps between checks of screen or observation where the other check is equivalent
 FIRST_RAM_ADDRESS = 0x80
-SIDE = 84  # of an observation
+SIDE = 84  # side of an observation
 # A game that thinks leaves a frame unfinished, and for some frames ALE draws no other. The protocol of 2018 then shows
 # the last screen with the last one that was finished before, which is as many frames older; with ALE's chips, too.
 LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers", "video_chess"]
@@ -27,12 +27,12 @@ LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers", "video_chess"]
 NEED_FRESH_EMULATORS = ["amidar", "qbert", "tetris", "miniature_golf", *LEAVE_FRAMES_UNFINISHED]
 
 Reference = ReferenceEnv | GymnasiumEnv
-# From what was played so far to an action; all that is random in it comes from the generator.
+# Function from the game so far to an action; all randomness comes from the generator.
 Player = Callable[[Reference, np.random.Generator], int]
 
 
 class RandomPlayer:
-    """Any action, in some episodes a new one for each step, in others one that is held for a while."""
+    """Player with random actions, in some episodes a new one for each step, in others held for a while."""
 
     def __init__(self) -> None:
         self._seed, self._action, self._new = None, 0, 1.0
@@ -46,13 +46,13 @@ class RandomPlayer:
 
 
 class LookingAhead:
-    """Tries a few actions in an emulator of its own, each held for a while before another, and plays the best.
+    """Player that tries a few actions in a separate emulator, each held for a while before another, and plays the best.
 
-    It gets to where random play does not: FIRE that starts, ladders that are climbed, levels that are finished. Its
-    emulator goes on from snapshots, which are not all of a game's state; that may make it play worse, nothing else.
+    It reaches states that random play does not: FIRE that starts, ladders that are climbed, levels that are finished.
+    Its emulator resumes from snapshots, which omit parts of a game's state; this can only make it play worse.
     """
 
-    HOLD, TRIES, LIFE = 24, 5, 1000  # frames for which an action is held; ways to go on; what a life is worth
+    HOLD, TRIES, LIFE = 24, 5, 1000  # frames for which an action is held; number of candidates; value of a life
 
     def __init__(self, game: str, frame_skip: int, **loaded: Any) -> None:
         self._ahead, self._steps = emulator(game, **loaded), max(1, self.HOLD // frame_skip)
@@ -77,14 +77,14 @@ class LookingAhead:
 
 
 class _Beside:
-    """The pool and its reference, with what both must show."""
+    """The pool and its reference, with comparisons of what both show."""
 
     def __init__(self, game: str, options: Mapping[str, Any]) -> None:
         options = dict(options)
         self.gymnasium = options.pop("protocol", "uber") == "gymnasium"
         loaded = {key: options.pop(key) for key in ("mode", "difficulty") if key in options}
         sticky = options.pop("repeat_action_probability", 0.0)
-        # The first episodes of all kinds have emulators of their own; all, where a screen of the start may be seen.
+        # The first episodes of each kind have new emulators; all episodes do if a screen of the start may be visible.
         fresh = math.inf if options.get("noop_max") == 0 or game in NEED_FRESH_EMULATORS else len(CUTOFFS)
         if self.gymnasium:
             self.reference = GymnasiumEnv(game, fresh, **options, loaded={"sticky": sticky, **loaded})
@@ -95,10 +95,9 @@ class _Beside:
         self._rows = _Resize(self.reference.ale.getScreenDims()[0])
 
     def observation_differs(self, shown: np.ndarray, expected: np.ndarray | None) -> str | None:
-        """shown: uint8 [84, 84, 4]. expected: the same, or None where it is made of the last two screens.
+        """Compare an observation, uint8 [84, 84, 4], with the expected one, or without it with the last two screens.
 
-        Only the newest frame is looked at then, each pixel of which is the number rounded that it should be, with
-        weights in 1/128 of a gray level.
+        In that case only the newest frame is compared, with weights in 1/128 of a gray level.
         """
         if expected is not None:
             return None if _same(shown, expected) else f"observation {_first('pixel', shown, expected)}"
@@ -110,18 +109,18 @@ class _Beside:
         return f"newest frame observed {_first('pixel', shown[..., 3], newest, wrong)}"
 
     def memory_differs(self, ram: np.ndarray) -> str | None:
-        """ram: uint8 [128]."""
+        """Compare the RAM, uint8 [128]."""
         expected = self.reference.ale.getRAM()
         return None if _same(ram, expected) else f"RAM {_first('address', ram, expected, offset=FIRST_RAM_ADDRESS)}"
 
     def screen_differs(self, screen: np.ndarray) -> str | None:
-        """screen: uint8 [height, 160, 3]."""
+        """Compare the screen, uint8 [height, 160, 3]."""
         expected = self.reference.ale.getScreenRGB()
         return None if _same(screen, expected) else f"screen {_first('pixel', screen, expected)}"
 
 
 class _Resize:
-    """The bilinear resize of an axis, [size, N] -> [84, N], with aligned corners."""
+    """Bilinear resize of an axis, [size, N] -> [84, N], with aligned corners."""
 
     def __init__(self, size: int) -> None:
         at = np.arange(SIDE) * (size - 1) / (SIDE - 1)
@@ -134,7 +133,7 @@ class _Resize:
 
 
 def _same(left: np.ndarray, right: np.ndarray) -> bool:
-    """Whether arrays of bytes are equal, sooner than np.array_equal finds it."""
+    """Return whether arrays of bytes are equal, faster than np.array_equal."""
     if left.shape != right.shape:
         return False
     left, right = np.ascontiguousarray(left).reshape(-1), np.ascontiguousarray(right).reshape(-1)
@@ -146,7 +145,7 @@ def _same(left: np.ndarray, right: np.ndarray) -> bool:
 def _first(
     what: str, actual: np.ndarray, expected: np.ndarray, wrong: np.ndarray | None = None, offset: int = 0
 ) -> str:
-    """Where arrays differ first, and in how many places."""
+    """Describe the first difference of arrays and the number of differences."""
     if actual.shape != expected.shape:
         return f"has the shape {actual.shape}, expected {expected.shape}"
     wrong = actual != expected if wrong is None else wrong
@@ -157,17 +156,17 @@ def _first(
 
 
 def compare(game: str, options: Mapping[str, Any], seed: int, frames: int, player: Player | None = None) -> int:
-    """Plays at least this many frames, several episodes; options and their defaults are those of the Atari family.
+    """Play at least this many frames, several episodes; options and their defaults are those of the Atari family.
 
-    After every step compares reward, whether the episode is over, the RAM, the screen, and what is observed. But with
-    the protocol "gymnasium" the screen now and then, so that most are seen by the observation alone, and with steps of
-    one frame the observation, since both screens that it is made of were compared.
+    After each step it compares the reward, the end of the episode, the RAM, the screen and the observation. With the
+    protocol "gymnasium" the screen is compared every SEEN_EVERY steps, so that most screens are checked by the
+    observation alone; with steps of one frame the observation is, since both of its screens were compared.
 
     Returns:
         The number of frames played; 0 for a game that is over before it begins.
 
     Raises:
-        AssertionError: Something differs. The text says where.
+        AssertionError: Something differs; the message says where.
     """
     rng, player = np.random.default_rng(seed), player or RandomPlayer()
     spec: EnvSpec = registry.resolve(game, dict(options))
@@ -175,7 +174,7 @@ def compare(game: str, options: Mapping[str, Any], seed: int, frames: int, playe
     reference = beside.reference
     assert pool.num_actions == len(reference.actions), f"{game}: {pool.num_actions} actions"
     played, episode, done = 0, -1, True
-    if reference.ale.game_over():  # as Demon Attack is in its modes for two: there is nothing but the start
+    if reference.ale.game_over():  # as in Demon Attack's modes for two players: only the start can be compared
         pool.reset([0], [seed], [0])
         found = beside.memory_differs(pool.behavior([0])[0]) or beside.screen_differs(pool.render([0])[0])
         assert not found, f"{game}, {dict(options)}: the start: {found}"

@@ -16,11 +16,11 @@ from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 GREY = np.array([0.299, 0.587, 0.114])  # weights of red, green, blue
 KEPT_SCREENS = 100
-GOLDEN = 0x9E3779B97F4A7C15  # by which the SplitMix64 sequence moves on
+GOLDEN = 0x9E3779B97F4A7C15  # increment of the SplitMix64 sequence
 
 
 def splitmix64(seed: int) -> int:
-    """One step of Steele, Lea and Flood 2014 from state `seed`."""
+    """Return one step of SplitMix64 (Steele, Lea and Flood 2014) from state `seed`."""
     mask = 2**64 - 1
     z = (seed + GOLDEN) & mask
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -29,19 +29,19 @@ def splitmix64(seed: int) -> int:
 
 
 def noops_of(seed: int, noop_max: int = 30) -> int:
-    """The number of no-ops that an episode starts with."""
+    """Return the number of no-ops at the start of an episode."""
     return 1 + splitmix64(seed) % noop_max if noop_max else 0
 
 
 def sticky_seed(seed: int) -> int:
-    """What ALE's generator of sticky actions is seeded with for an episode."""
+    """Return the seed of ALE's generator of sticky actions for an episode."""
     return splitmix64(seed + GOLDEN) % 2**31
 
 
 def emulator(
     game: str, *, sticky: float = 0.0, seed: int = 0, mode: int | None = None, difficulty: int | None = None
 ) -> ale_py.ALEInterface:
-    """A freshly loaded game. seed: of its generator of sticky actions."""
+    """Return a newly loaded game; `seed` is that of its generator of sticky actions."""
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     ale = ale_py.ALEInterface()
     ale.setInt("random_seed", seed)
@@ -60,10 +60,10 @@ def emulator(
 
 
 class _Starts:
-    """Emulators of a game at its start, one for every episode; the first is there at once.
+    """Emulators of a game at its start, one for each episode.
 
-    To load one takes as long as some hundred steps. So after the first `fresh` ones, each has been in an episode before
-    and its state is put back to the start: all but the screens of that episode, which stay until others are drawn.
+    Loading an emulator takes as long as some hundred steps. After the first `fresh` emulators, used ones are therefore
+    reset to the start, except for the screens of the last episode, which remain until new ones are drawn.
     """
 
     def __init__(self, game: str, loaded: dict, fresh: float = math.inf):
@@ -75,7 +75,7 @@ class _Starts:
         self._used, self._start = self.first, self.first.cloneState(include_rng=True)
 
     def next(self, seed: int) -> ale_py.ALEInterface:
-        """The emulator of the next episode, which has this seed."""
+        """Return the emulator of the next episode, which has this seed."""
         ready, self._ready = self._ready, None
         if ready is None and self._left <= 1 and not self._loaded.get("sticky"):
             self._used.restoreState(self._start)
@@ -85,9 +85,9 @@ class _Starts:
 
 
 class ReferenceEnv:
-    """One environment. fresh: from how many episodes on an emulator is used again; its screens are those of the start
-    until others are drawn, though its own stay until then: ale-py has no way to restore them. The other arguments are
-    the options of the same name; loaded: what emulator() takes."""
+    """Reference environment. fresh: number of episodes after which emulators are reused; the screens then count as
+    those of the start until new ones are drawn, since ale-py cannot restore them. loaded: arguments of emulator(). The
+    other arguments are the options of the same name."""
 
     def __init__(
         self,
@@ -137,12 +137,12 @@ class ReferenceEnv:
 
     @property
     def screen(self) -> np.ndarray:
-        """uint8 [height, 160, 3]: of the last frame."""
+        """Return the screen of the last frame, uint8 [height, 160, 3]."""
         return self._screens[-1]
 
     def gray(self, before: int = 1) -> np.ndarray:
-        """float64 [height, 160]: the pixel-wise maximum of the greys of the last frame and of the one before, or of one
-        that is so many frames older."""
+        """Return the pixel-wise maximum of the grays of the last frame and of the frame `before` frames earlier,
+        float64 [height, 160]."""
         return np.maximum(self._screens[-1 - before] @ GREY, self.screen @ GREY)
 
     def _frame(self, action: ale_py.Action) -> int:
@@ -152,7 +152,7 @@ class ReferenceEnv:
 
 
 class _Emulators(gymnasium.Env):
-    """What Gymnasium's wrappers go around: an emulator at its start for every episode, one frame a step."""
+    """Environment for Gymnasium's wrappers: an emulator at its start for each episode, with one frame per step."""
 
     _frameskip = 1
 
@@ -180,7 +180,7 @@ class _Emulators(gymnasium.Env):
 
 
 class GymnasiumEnv:
-    """One environment in gymnasium.wrappers.AtariPreprocessing and FrameStackObservation, with their options."""
+    """Environment in gymnasium.wrappers.AtariPreprocessing and FrameStackObservation, with their options."""
 
     def __init__(
         self,

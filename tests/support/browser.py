@@ -1,4 +1,4 @@
-"""A real browser for tests: the system's Chromium, driven by Playwright; what it says and asks for is noted."""
+"""Browser for tests: the system's Chromium, driven by Playwright, with its console errors and requests recorded."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FLAGS += ["--no-first-run", "--disable-background-networking", "--disable-compo
 
 @dataclass
 class Shown:
-    """A page that is shown.
+    """Browser page.
 
     Attributes:
-        page: Playwright's.
-        complaints: Errors that it wrote into its console, and requests that failed.
-        hosts: Whom it asked for something.
+        page: The Playwright page.
+        complaints: Errors in its console, and failed requests.
+        hosts: Hosts to which it sent requests.
     """
 
     page: Any
@@ -31,23 +31,23 @@ class Shown:
     hosts: set[str] = field(default_factory=set)
 
     def visit(self, address: str, until: str = "all") -> None:
-        """Opens an address of the inspector, until the "page" is there, or "all" of it."""
+        """Open an address of the inspector and wait for the "page", or for "all" of it."""
         self.page.goto(address)
         expected = ["page", "all"] if until == "page" else ["all"]
         self.page.wait_for_function(f"{expected}.includes(document.documentElement.dataset.ready)")
 
     def value(self, script: str) -> Any:
-        """What an expression of JavaScript is."""
+        """Return the value of a JavaScript expression."""
         return self.page.evaluate(script)
 
     def until(self, script: str) -> None:
-        """Waits until an expression is true."""
+        """Wait until an expression is true."""
         self.page.wait_for_function(script)
 
 
 @contextmanager
 def started_browser() -> Iterator[Any]:
-    """Starts the browser."""
+    """Start the browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -57,7 +57,7 @@ def started_browser() -> Iterator[Any]:
 
 
 def shown_in(browser: Any, width: int = 1280, scheme: str = "light") -> Shown:
-    """A window without anything in it."""
+    """Open an empty window."""
     page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
     page.set_default_timeout(PATIENCE)
     shown = Shown(page)

@@ -1,4 +1,4 @@
-"""Runs in processes of their own, on this machine or on a simulated cluster. Importing it needs Ray."""
+"""Runs in separate processes, on this machine or on a simulated cluster. Importing this module requires Ray."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.separate_machines import Machine
 
 pytest.importorskip("ray", reason="Ray is not installed")
 ROOT = Path(__file__).parents[2]
-SECONDS = 300  # for a run; none takes a quarter of it
+SECONDS = 300  # time limit of a run; no run takes a quarter of it
 
 
 def start(
@@ -29,7 +29,7 @@ def start(
     resume: bool = False,
     machine: Machine | None = None,
 ) -> subprocess.Popen[str]:
-    """Starts `neuroevo train` with a configuration of tests.support.runs with changes."""
+    """Start `neuroevo train` with a changed configuration of tests.support.runs."""
     file = path.with_suffix(".toml")
     file.write_text(config(**changes).toml())
     command = [sys.executable, "-m", "neuroevo", "train", str(file), "--resume" if resume else "--out", str(path)]
@@ -41,7 +41,7 @@ def start(
 
 
 def wait_until(what: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120) -> None:
-    """Waits until what() holds, while the run goes on; none waits for half of that time."""
+    """Wait until what() is true while the run continues; no test needs half of the time limit."""
     deadline = time.monotonic() + seconds
     while not what():
         assert process.poll() is None, process.communicate()[0]
@@ -50,7 +50,7 @@ def wait_until(what: Callable[[], object], process: subprocess.Popen[str], secon
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """Waits for the end of a run, which must succeed; what it printed."""
+    """Wait for the end of a run, which must succeed, and return its output."""
     try:
         output, _ = process.communicate(timeout=SECONDS)
     finally:
@@ -60,12 +60,12 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def count_episodes(path: Path) -> int:
-    """How many outcomes of episodes a run's database has that no state has yet; 0 before there is a run."""
+    """Return the number of episodes' outcomes in a run's database that no state contains yet; 0 before it exists."""
     return query(path, "SELECT count(*) FROM episodes")[0][0] if (path / DATABASE).exists() else 0
 
 
 def train(path: Path, changes: dict[str, Any], address: str | None = None) -> dict[str, Any]:
-    """What comes of a run, clocks aside: on the cluster, or in this process."""
+    """Train on the cluster or in this process, and return the results without clocks."""
     if address is None:
         neuroevo.train(config(**changes), out=path)
     else:

@@ -1,4 +1,4 @@
-"""Command lines of neuroevo with a ToyEvaluator, in processes of their own that import no TensorFlow."""
+"""neuroevo commands with a ToyEvaluator, in separate processes without TensorFlow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @contextmanager
 def toy_server() -> Iterator[Command]:
-    """A function that runs a command line to its end, in a fork of a process that has imported what it needs."""
+    """Yield a function that runs a command to its end, in a fork of a process with all imports."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.toy_server"],
         cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -45,9 +45,9 @@ def toy_server() -> Iterator[Command]:
 def start_endless(
     path: Path, program: Sequence[str] = (), terminal: int | None = None, **options: Any
 ) -> subprocess.Popen[Any]:
-    """Starts a run in a process of its own that goes on for ever; it has some generations when this returns.
+    """Start a run without a budget in a separate process; it has some generations when this returns.
 
-    program: what runs the command, such as nohup. terminal: a descriptor of the one that the process writes to.
+    program: wrapper of the command, such as nohup. terminal: descriptor of the terminal that the process writes to.
     """
     file = path.with_suffix(".toml")
     file.write_text(config(training={"generations": 10**6}, checkpoints={"every": 10**6}).toml())
@@ -57,7 +57,7 @@ def start_endless(
 
 
 def wait_for_rows(path: Path, process: subprocess.Popen[Any], count: int, terminal: int | None = None) -> None:
-    """Waits until the run has this number of them; meanwhile a terminal shows what it gets."""
+    """Wait until the run has this number of generations, while reading the terminal."""
     deadline = time.monotonic() + 60
     while count_rows(path) < count:
         assert process.poll() is None and time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Ends of a process between two writes to a sweep's database, without a process."""
+"""Simulated crashes between two writes to a sweep's database, in one process."""
 
 import itertools
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from sqlalchemy.engine import Engine
 
 
 class Crash(BaseException):
-    """The end of a process."""
+    """Exception that simulates the end of a process."""
 
 
 @contextmanager
 def crash_before_write(number):
-    """Have a Crash come before this statement of all that change rows, counted from 1, and before each after that."""
+    """Raise Crash before the statement of this number, counted from 1, and each later statement that changes rows."""
     count = itertools.count(1)
 
     def crashing(connection, cursor, statement, *_):
@@ -28,10 +28,10 @@ def crash_before_write(number):
 
 
 def with_crashes(inline, sweep, every):
-    """Run a sweep whose process ends before its 1st, 4th, 7th, ... write in turn, and again from the 1st after `every`.
+    """Run a sweep that crashes before its 1st, 4th, 7th, ... write in turn, starting over at the 1st after `every`.
 
     Returns:
-        The trials, and how often the process has ended.
+        The trials, and the number of crashes.
     """
     for crashes in range(1000):
         try:

@@ -20,7 +20,7 @@ def _load() -> CDLL:
 
 
 def load() -> CDLL:
-    """The library with its C interface. Skips the test where it is not built."""
+    """Load the library and return its C interface. Skip the test if it is not built."""
     if not LIBRARY.is_file():
         pytest.skip(f"{LIBRARY} is not built: `make test-native` does")
     return _load()

@@ -30,9 +30,9 @@ _CHECKED = {  # what a row's checksum is of
 
 
 def forge(path: Path, table: str, where: str, **changes: object) -> None:
-    """Change columns of rows of a run's database that nobody has opened, and checksums so that they are right.
+    """Change columns of rows of a run's database, which must not be open, and update the checksums.
 
-    Types and conditions of the table do not count.
+    Types and constraints of the table are ignored.
     """
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
@@ -44,7 +44,7 @@ def forge(path: Path, table: str, where: str, **changes: object) -> None:
 
 @contextmanager
 def _loose(connection: sqlite3.Connection, table: str) -> Iterator[None]:
-    """In the block, a table takes any values."""
+    """Lift a table's types and constraints in the block."""
     (strict,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [table]).fetchone()
     for sql in (re.sub(r",? STRICT$| NOT NULL", "", strict), strict):
         connection.execute("PRAGMA writable_schema = ON")
@@ -137,9 +137,9 @@ class Damage:
 
 
 DAMAGES = {
-    "a changed number": Damage(change_a_number, "is damaged: its checksum is another one"),
-    "a cut value": Damage(cut_the_value, "is damaged: its checksum is another one"),
-    "misplaced": Damage(take_an_earlier_one, "is damaged: its checksum is another one"),
+    "a changed number": Damage(change_a_number, "is damaged: its checksum does not match"),
+    "a cut value": Damage(cut_the_value, "is damaged: its checksum does not match"),
+    "misplaced": Damage(take_an_earlier_one, "is damaged: its checksum does not match"),
     "not JSON": Damage(write_no_json, "is damaged: Expecting value"),
     "another algorithm's": Damage(take_another_algorithms, r"is damaged: .* has the fields \['x'\], expected"),
     "a changed genome": Damage(change_a_genome, "is damaged: .*genome .* digest"),

@@ -48,7 +48,7 @@ def dump(path):
 
 
 def change(path, sql, *values):
-    """Executes a statement in a run's database that nobody has opened."""
+    """Execute a statement in a run's database, which must not be open."""
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         return connection.execute(sql, values).rowcount
 

@@ -1,5 +1,5 @@
-// A library for LD_PRELOAD: records, or fails, the calls of a process about files below a folder, whoever makes them,
-// Python or SQLite. tests/support/disk_calls.py compiles it, switches it on, and describes the record.
+// A library for LD_PRELOAD: records, or fails, a process's calls on files below a folder, by Python and SQLite alike.
+// tests/support/disk_calls.py compiles it, switches it on, and describes the record.
 
 #include <dlfcn.h>
 #include <errno.h>

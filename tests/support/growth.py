@@ -19,18 +19,18 @@ from pathlib import Path
 import numpy as np
 
 LEAST_SAMPLES = 12
-_MOST_SAMPLES = 400  # whose pairs are looked at
+_MOST_SAMPLES = 400  # maximal number of samples whose pairs are used
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is sampled.
+    """Sampled quantity.
 
     Attributes:
-        name: With its unit.
-        tolerance: What it may come to in the time of a soak without being called growth.
-        share: The same as a share of the median; the larger of the two counts.
+        name: Name with unit.
+        tolerance: Change during a soak that does not count as growth.
+        share: The tolerance as a share of the median; the larger of the two applies.
     """
 
     name: str
@@ -51,7 +51,7 @@ OF_PROCESS = (
 
 
 def of_process() -> list[float]:
-    """Of OF_PROCESS, after what only waits for Python's collector is gone."""
+    """Return the values of OF_PROCESS after a garbage collection."""
     gc.collect()
     children = list(_descendants(os.getpid()))
     shared = Path("/dev/shm")
@@ -62,7 +62,7 @@ def of_process() -> list[float]:
         len(list(shared.iterdir())) if shared.is_dir() else 0,
         len(os.listdir(tempfile.gettempdir())),
         len(os.listdir("/proc/self/task")),
-        len(os.listdir("/proc/self/fd")) - 1,  # that of the listing itself
+        len(os.listdir("/proc/self/fd")) - 1,  # without that of the listing itself
         len(children),
     ]
 
@@ -76,14 +76,14 @@ def _descendants(process: int) -> Iterator[int]:
 
 
 def _resident(process: int | str) -> int:
-    """Bytes of memory that it has; 0 once it has ended."""
+    """Return the resident bytes of a process; 0 once it has ended."""
     with suppress(OSError, IndexError):
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     return 0
 
 
 def _shared(process: int | str) -> int:
-    """Bytes of memory that it shares with others, those of files aside."""
+    """Return the bytes of memory that a process shares with other processes, without files."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("RssShmem:"):
@@ -93,11 +93,11 @@ def _shared(process: int | str) -> int:
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity in a table.
+    """Table row of a quantity.
 
     Attributes:
         slope: Per thousand generations, without the first third of the samples.
-        grows: By the rule.
+        grows: Whether it grows by the rule.
     """
 
     name: str
@@ -110,10 +110,10 @@ class Row:
 
 @dataclass
 class Samples:
-    """Quantities while generations are played.
+    """Samples of quantities during training.
 
     Attributes:
-        title: What was going on.
+        title: Description of the activity.
     """
 
     title: str
@@ -122,20 +122,20 @@ class Samples:
     values: list[Sequence[float]] = field(default_factory=list)
 
     def add(self, generations: int, values: Sequence[float]) -> None:
-        """Adds a sample after so many generations."""
+        """Add a sample after a number of generations."""
         assert len(values) == len(self.quantities)
         self.generations.append(generations)
         self.values.append(values)
 
     def rows(self) -> list[Row]:
-        """The table. ValueError: there are too few samples for it."""
+        """Return the table. Raise ValueError if there are too few samples."""
         if len(self.generations) < LEAST_SAMPLES:
             raise ValueError(f"{self.title}: {len(self.generations)} samples, expected at least {LEAST_SAMPLES}")
         at, columns = np.array(self.generations, float), np.array(self.values, float).T
         return [_row(quantity, at, column) for quantity, column in zip(self.quantities, columns, strict=True)]
 
     def table(self) -> str:
-        """The same as text."""
+        """Format the table as text."""
         head = f"{self.title}: {self.generations[-1]:,} generations, {len(self.generations)} samples"
         lines = [head, f"  {'':36}{'first':>10}{'median':>10}{'last':>10}{'per 1,000':>11}"]
         for row in self.rows():
@@ -156,7 +156,7 @@ def _row(quantity: Quantity, at: np.ndarray, values: np.ndarray) -> Row:
 
 
 def _slope(at: np.ndarray, values: np.ndarray) -> float:
-    """The median slope between two samples; of many samples those of evenly spread ones."""
+    """Return the median slope between two samples; of many samples, evenly spaced ones are used."""
     chosen = np.unique(np.linspace(0, len(at) - 1, min(len(at), _MOST_SAMPLES)).astype(int))
     first, second = np.triu_indices(len(chosen), k=1)
     apart, change = (each[chosen][second] - each[chosen][first] for each in (at, values))
@@ -164,5 +164,5 @@ def _slope(at: np.ndarray, values: np.ndarray) -> float:
 
 
 def growing(tables: Sequence[Samples]) -> list[str]:
-    """What grows in any of the tables."""
+    """Return the quantities that grow in any of the tables."""
     return [f"{each.title}: {row.name}" for each in tables for row in each.rows() if row.grows]

@@ -22,13 +22,13 @@ def pool_of(name: str, slots: int = 1, workers: int = 1, timeout: float = 100.0,
 
 
 def children(of: int | None = None) -> set[int]:
-    """Process ids of the children of a process, by default this one."""
+    """Return the process ids of the children of a process, by default this one."""
     tasks = Path(f"/proc/{of or os.getpid()}/task").glob("*/children")
     return {int(child) for task in tasks for child in task.read_text().split()}
 
 
 def gone(processes: set[int], seconds: float = 10) -> bool:
-    """Whether all of them end, and are not left as zombies of this process."""
+    """Return whether all processes end in time without becoming zombies of this process."""
     end = time.monotonic() + seconds
     while any(Path(f"/proc/{process}").exists() for process in processes) and time.monotonic() < end:
         time.sleep(0.02)
@@ -37,14 +37,14 @@ def gone(processes: set[int], seconds: float = 10) -> bool:
 
 @cache
 def _freeze_what_others_left(module: str) -> None:
-    """Once for each file of tests: searches for garbage then pass over what others have imported and made."""
+    """Freeze existing objects once per test file, so that garbage collections skip objects of other files."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind(request):
-    """Every pool's processes are gone once the pool is."""
+    """Check that a pool's processes end with the pool."""
     _freeze_what_others_left(request.module.__name__)
     before = children()
     yield

@@ -1,6 +1,6 @@
-"""Environments of Gymnasium that do what Gymnasium's own do not: odd spaces, and everything that can go wrong.
+"""Gymnasium environments with unusual spaces, and with everything that can go wrong.
 
-The module registers them, as gymnasium.make("tests.support.gymnasium_toys:ToyDict-v0") has it.
+The module registers them for gymnasium.make("tests.support.gymnasium_toys:ToyDict-v0").
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gymnasium import spaces
 
 
 class Toy(gymnasium.Env):
-    """Observes a sample of its observation space, is rewarded with a random number, and ends by chance."""
+    """Environment with samples of the observation space as observations, random rewards and random ends."""
 
     observation_space: spaces.Space = spaces.Box(-1, 1, (3,), np.float32)
     action_space: spaces.Space = spaces.Discrete(3)
 
     def __init__(self, mean: float = 0.0):
         self.mean = mean
-        self.observation_space = copy.deepcopy(self.observation_space)  # with a generator of its own
+        self.observation_space = copy.deepcopy(self.observation_space)  # with a separate generator
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -44,7 +44,7 @@ class Toy(gymnasium.Env):
 
 
 class ToyInfo(Toy):
-    """Has an info, of which one number is not finite from the second step on."""
+    """Environment with an info, in which one number is not finite after the first step."""
 
     def step(self, action):
         self.height = 1.0 if self.height == 0 else np.nan
@@ -56,7 +56,7 @@ class ToyInfo(Toy):
 
 
 class ToyDict(Toy):
-    """Parts of three kinds, of which flatten() makes float64."""
+    """Environment with a Dict space of three kinds, which flatten() converts to float64."""
 
     observation_space = spaces.Dict(
         {"b": spaces.Discrete(4, start=2), "a": spaces.Box(-2, 2, (2, 3), np.float32), "c": spaces.MultiBinary(3)}
@@ -65,14 +65,14 @@ class ToyDict(Toy):
 
 
 class ToyTuple(Toy):
-    """Of small integers."""
+    """Environment with a Tuple space of small integers."""
 
     observation_space = spaces.Tuple((spaces.MultiDiscrete([3, 2]), spaces.Box(-9, 9, (2,), np.int16)))
     action_space = spaces.MultiDiscrete([3, 1, 2], start=[0, 5, -1])
 
 
 class ToyImage(Toy):
-    """A small picture, which can also be seen: upside down, or in gray; if wanted at another speed."""
+    """Environment with a small image, which it can also render: upside down, or in gray, with optional frame rate."""
 
     observation_space = spaces.Box(0, 255, (4, 5, 3), np.uint8)
     action_space = spaces.MultiBinary([2, 2])
@@ -92,52 +92,52 @@ class ToyImage(Toy):
 
 
 class ToyHalf(Toy):
-    """A number of 16 bits, without a dimension."""
+    """Environment with a scalar float16 observation."""
 
     observation_space = spaces.Box(-4, 4, (), np.float16)
     action_space = spaces.Box(np.array([[-1, -2]]), np.array([[1, np.inf]]), dtype=np.float64)
 
 
 class ToyLong(Toy):
-    """Integers that 32 bits do not hold."""
+    """Environment with integers that do not fit into 32 bits."""
 
     observation_space = spaces.Box(0, 2**40, (2,), np.int64)
 
 
 class ToyGraph(Toy):
-    """No vector of a fixed length."""
+    """Environment with a Graph space, which has no fixed length."""
 
     observation_space = spaces.Graph(spaces.Box(-1, 1, (2,)), None)
 
 
 class ToyIntegerBox(Toy):
-    """Actions that are vectors of integers."""
+    """Environment with integer vectors as actions."""
 
     action_space = spaces.Box(0, 3, (2,), np.int32)
 
 
 class ToyManyChoices(Toy):
-    """More combinations than a network has outputs."""
+    """Environment with more combinations of actions than a network has outputs."""
 
     action_space = spaces.MultiBinary(64)
 
 
 class ToyGlobal(Toy):
-    """Takes its numbers from the process's generators, as it should not."""
+    """Environment that incorrectly uses the process's global random generators."""
 
     def observe(self):
         return np.array([random.random(), np.random.rand(), 0], np.float32)
 
 
 class ToyWithoutEnd(Toy):
-    """Goes on for ever."""
+    """Environment whose episodes never end."""
 
     def step(self, action):
         return self.observe(), 1.0, False, False, {}
 
 
 class ToyTired(Toy):
-    """After this number of episodes, begins no other; with hang, it takes very long to."""
+    """Environment that fails to reset after this number of episodes; with hang, the reset hangs."""
 
     def __init__(self, episodes: int, hang: bool = False):
         super().__init__()
@@ -156,7 +156,7 @@ class ToyTired(Toy):
 
 
 class ToyTrouble(Toy):
-    """In step `at` of an episode, or at the reset (0), or when it is made (-1), does `what`."""
+    """Environment that does `what` in step `at` of an episode, at the reset (0), or when it is made (-1)."""
 
     def __init__(self, what: str, at: int = 2):
         super().__init__()
@@ -207,9 +207,9 @@ class ToyTrouble(Toy):
 
 
 class ToyUnlucky(Toy):
-    """Does `what` in step `at` of an episode (0: the reset), as often as the file that UNLUCKY names has bytes.
+    """Environment that does `what` in step `at` of an episode (0: the reset), once per byte of the file in UNLUCKY.
 
-    Each time takes one of them away. Its episodes go on for 30 steps. "chance": observes something else each time.
+    Each time removes a byte. Episodes have 30 steps. "chance": the observations differ each time.
     """
 
     def __init__(self, what: str = "raise", at: int = 5):
@@ -256,7 +256,7 @@ class ToyUnlucky(Toy):
 
 
 class ToyKiller(Toy):
-    """Kills the process that plays, in one episode of about `of`."""
+    """Environment that kills its process in about one of `of` episodes."""
 
     def __init__(self, of: int = 10):
         super().__init__()
@@ -269,7 +269,7 @@ class ToyKiller(Toy):
 
 
 class ToyPaced(Toy):
-    """Takes so many seconds to begin an episode, as long as there is a file."""
+    """Environment whose reset takes a number of seconds as long as a file exists."""
 
     def __init__(self, file: str, seconds: float = 1.0):
         super().__init__()

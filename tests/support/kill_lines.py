@@ -41,7 +41,7 @@ CHANGES = {
 def signal_at_line(number: int, sent: signal.Signals) -> Callable[[], int]:
     """This process will get a signal just before it executes the line of that number in the files that write.
 
-    Returns a function that tells how many such lines were executed.
+    Returns a function that returns the number of such lines executed so far.
     """
     files = {str(PACKAGE.joinpath(*name.split(".")).with_suffix(".py")) for name in WRITERS}
     assert all(map(os.path.isfile, files))

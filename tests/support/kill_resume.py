@@ -1,11 +1,10 @@
-"""Kills a run with SIGKILL again and again, resumes it each time, and compares it with a run that was left alone.
+"""Kill a run repeatedly with SIGKILL, resume it each time, and compare it with an uninterrupted run.
 
     python -m tests.support.kill_resume CONFIG --kills 50 [--seed S] [--set KEY=VALUE ...]
 
-A fifth of the kills come while a process starts, at a random moment of the time that this took the run that is left
-alone, or soon after; the others once it has finished 0, 1, or 2 generations, at a random moment of the time that one
-takes: in the generation, or in the files that it writes after one. These others are forks of this process, which has
-imported what they need by then.
+A fifth of the kills come at a random moment while a process starts or soon after; the others after 0, 1 or 2
+generations, at a random moment within the time of a generation: in the generation, or while files are written after it.
+These processes are forks of this process, which has imported the required modules.
 
 The two folders are compared file by file (run_files.py says what of them). After each kill no process may stay, such as
 one that plays for the killed one, and nothing may be left among temporary files or printed to standard error.
@@ -37,11 +36,11 @@ from tests.support.run_files import differences, run_contents
 from tests.support.runs import count_rows, read_rows
 
 ROOT = Path(__file__).parents[2]
-_LOOK = 0.01  # seconds between looks at a database, each of which takes a millisecond of a core
+_LOOK = 0.01  # seconds between polls of a database, each of which takes a millisecond of a core
 
 
 def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
-    """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
+    """Train to the end into out/"whole", and into out/"killed", which is killed `kills` times.
 
     Returns the number of finished generations at each kill. AssertionError: a process ended in another way, by
     finishing the run before the last kill, for example; or left something behind.
@@ -138,18 +137,18 @@ class Fork:
 
 
 def _wait_until_it_plays(process: Fork) -> None:
-    """Waits for the first line, which comes when the folder is open."""
+    """Wait for the first line, which is printed when the folder is open."""
     assert process.stdout.readline(), process.communicate()[1]
 
 
 def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
-    """Waits until so many generations are finished, or the process has ended."""
+    """Wait until this number of generations is finished, or the process has ended."""
     while count_rows(path) < lines and process.running():
         time.sleep(_LOOK)
 
 
 def _wait(seconds: float, path: Path, lines: int) -> None:
-    """Waits so long, but only until so many generations are finished: the machine may have been slower before."""
+    """Wait, at most until this number of generations is finished: the machine may have been slower before."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and count_rows(path) < lines:
         time.sleep(min(left, _LOOK))
@@ -183,7 +182,7 @@ def main(
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the two runs there.")] = None,
 ) -> None:
-    """Prints how far each kill came, and which files of the two runs differ, as one line of JSON."""
+    """Print the generations at each kill, and the files in which the two runs differ, as one line of JSON."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = out or Path(temporary)
         with watched(folder):

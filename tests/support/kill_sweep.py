@@ -1,4 +1,4 @@
-"""Kills a sweep with SIGKILL again and again, starts it again each time, and compares it with one that was left alone.
+"""Kill a sweep repeatedly with SIGKILL, restart it each time, and compare it with an uninterrupted sweep.
 
     python -m tests.support.kill_sweep FILE --kills 20 [--seed S] [--toys]
 
@@ -60,7 +60,7 @@ def kill_and_start_again(
         with suppress(subprocess.TimeoutExpired):
             process.wait(rng.uniform(0, 1 if early else 0.05))
         if process.poll() is not None:
-            _end(process, 0, 1)  # 1: a trial was killed too often, which goes on when the sweep is started again
+            _end(process, 0, 1)  # 1: a trial was killed too often; it resumes with the sweep
             folders += [out / f"killed{len(folders)}"] if process.returncode == 0 else []
             continue
         kind, trials = rng.choice(KINDS), _trials(process)

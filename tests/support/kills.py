@@ -1,9 +1,9 @@
-"""Kills runs of every kind, and a sweep, again and again, and compares every file with what was left alone.
+"""Kill runs of each kind and a sweep repeatedly, and compare all files with those of uninterrupted runs.
 
     python -m tests.support.kills --kills 200 [--kind KIND ...] [--seed S]
 
-Two kinds at a time, one per core, are killed by kill_resume.py and kill_sweep.py, which say when and what is compared.
-Prints a line for each of them; ends with 1 where anything failed or differed, and keeps those folders.
+Two kinds are tested concurrently, one per core, by kill_resume.py and kill_sweep.py, which define the moments and the
+comparison. Prints a line for each kind; exits with 1 if anything failed or differed, and keeps those folders.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def write_config(folder: Path, kind: str, kills: int) -> Path:
 
 
 def write_sweep(folder: Path) -> Path:
-    """A grid of two configurations and two seeds, two trials at a time."""
+    """Write a grid of two configurations and two seeds, with two concurrent trials."""
     for name, algorithm in (("ga", _GA), ("es", {"name": "es", "population": 8})):
         training = {**_MAZE["training"], "generations": GENERATIONS_OF_A_SWEEP}
         made = config(**{**_MAZE, "training": training, "algorithm": algorithm, "hardware": {"threads": 1}})
@@ -79,7 +79,7 @@ def start(folder: Path, kind: str, kills: int, seed: int) -> subprocess.Popen[st
     else:
         command = ["-m", "tests.support.kill_resume", write_config(folder, kind, kills)]
     options = ["--kills", str(kills), "--seed", str(seed), "--out", folder / "runs"]
-    variables = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}  # a key of its own, that signs what is cma_es's
+    variables = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}  # a separate key, which signs data of cma_es
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [sys.executable, *command, *options], cwd=ROOT, env=variables, stdout=pipe, stderr=pipe, text=True
@@ -87,7 +87,7 @@ def start(folder: Path, kind: str, kills: int, seed: int) -> subprocess.Popen[st
 
 
 def shares(kills: int, kinds: list[str]) -> dict[str, int]:
-    """How many kills each kind gets of all."""
+    """Divide the kills among the kinds."""
     return {kind: kills // len(kinds) + (place < kills % len(kinds)) for place, kind in enumerate(kinds)}
 
 

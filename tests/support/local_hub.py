@@ -1,4 +1,4 @@
-"""A Hugging Face Hub of one machine: what huggingface_hub asks for to create, list, upload and download, over HTTP."""
+"""Local Hugging Face Hub: the HTTP requests of huggingface_hub to create, list, upload and download."""
 
 import base64
 import hashlib
@@ -12,13 +12,13 @@ TOKEN = "hf_of_the_tests"
 
 
 class LocalHub:
-    """Repositories, as files by their names.
+    """Server with repositories.
 
     Attributes:
         repositories: Content of files by repository and name.
         private: Names of private repositories.
-        messages: Of commits.
-        address: Of the server.
+        messages: Messages of commits.
+        address: Address of the server.
     """
 
     def __init__(self):

@@ -1,4 +1,4 @@
-"""A run that nobody played, as large as one likes: dots that wander through the hard maze, with parents and metrics.
+"""Synthetic run of any size: random walks through the hard maze, with parents and metrics.
 
 python -m tests.support.made_up_run DIR GENERATIONS MEMBERS
 """
@@ -22,7 +22,7 @@ START, GOAL, PARENTS = (36, 184), (31, 20), 20
 
 
 def made_up_run(path, generations, members):
-    """Writes the files that a page reads."""
+    """Write the files that the inspector reads."""
     path.mkdir(parents=True)
     config = load_config("hard_maze_ns", [f"algorithm.population={members}"])
     (path / "config.toml").write_text(config.toml())

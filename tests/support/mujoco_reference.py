@@ -17,7 +17,7 @@ class GymnasiumTask:
         self.steps = 0
 
     def start(self, state):
-        """Goes on from a state: positions, then velocities. Returns the observation."""
+        """Set a state, positions and then velocities, and return the observation."""
         model, data = self.env.model, self.env.data
         mujoco.mj_resetData(model, data)
         self.env.set_state(state[: model.nq], state[model.nq :])

@@ -1,4 +1,4 @@
-"""Processes that others have started and left behind: with adopted() they become children of this process."""
+"""Detection of orphaned processes: with adopted() they become children of this process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def expect_none(seconds: float = 120) -> None:
     The caller has waited for all that it has started.
     """
     deadline = time.monotonic() + seconds
-    with suppress(ChildProcessError):  # there are none
+    with suppress(ChildProcessError):  # no children are left
         while time.monotonic() < deadline:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 time.sleep(0.01)

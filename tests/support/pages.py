@@ -1,9 +1,9 @@
-"""The code that README.md and the pages of docs/ show: blocks between fences, and what is said about running them.
+"""Code blocks of README.md and the pages of docs/, with marks that control how tests run them.
 
-A line above a block says how it differs from one that is simply run:
+A comment above a block changes how it is run:
 
     <!-- not run: REASON -->      such as what installs packages, needs several machines or takes minutes
-    <!-- exits with N -->         a mistake on purpose
+    <!-- exits with N -->         an intended failure
 
 A block whose fence has a title, ```toml title="mine.toml"```, is a file of that name for the blocks after it.
 """
@@ -29,13 +29,13 @@ class Block:
     """A block of a page.
 
     Attributes:
-        page: Where it is, such as docs/start.md.
-        line: Of its fence, from 1.
-        language: What the fence says.
-        title: The file that it is; None: none.
-        text: What is between the fences.
+        page: Path of the page, such as docs/start.md.
+        line: Line of its fence, from 1.
+        language: Language of the fence.
+        title: Name of the file that it defines, or None.
+        text: Text between the fences.
         runs: Whether it is run.
-        exit_code: What it ends with.
+        exit_code: Expected exit code.
     """
 
     page: str
@@ -53,7 +53,7 @@ class Block:
 
 
 def blocks_of(path):
-    """The blocks of a page. ValueError: one has no language, or a comment above it that says nothing that is known."""
+    """Return the blocks of a page. Raise ValueError if one has no language or an unknown comment above it."""
     text, page = path.read_text(), str(path.relative_to(ROOT))
     found = []
     for match in _FENCE.finditer(text):
@@ -71,5 +71,5 @@ def blocks_of(path):
 
 
 def without_blocks(path):
-    """A page's text without its blocks."""
+    """Return a page's text without its blocks."""
     return _FENCE.sub("", path.read_text())

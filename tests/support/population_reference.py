@@ -152,5 +152,5 @@ def _int64(values) -> np.ndarray:
 
 
 def bits(values: np.ndarray) -> np.ndarray:
-    """float32 -> uint32, so that comparing tells -0 from 0 and one NaN from another."""
+    """Reinterpret float32 as uint32, so that comparisons distinguish -0 from 0 and between NaNs."""
     return np.ascontiguousarray(values, np.float32).view(np.uint32)

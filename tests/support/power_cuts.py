@@ -1,15 +1,15 @@
-"""Power cuts, simulated: what a disk may hold after each operation of a run on files, and whether the run goes on.
+"""Simulated power failures: possible disk contents after each file operation of a run, and whether the run resumes.
 
     python -m tests.support.power_cuts [--states 2500]
 
 A process that plays a run records its operations on the files below a folder, SQLite's included: see disk_calls.py. A
-power cut after any of them leaves what was flushed, and of the rest whatever the file system had got to: of each write
+power cut after any of them leaves what was flushed, and an arbitrary part of the rest: of each write
 since its file's last fsync any sectors of 512 bytes, with or without the file's new length, and any of the new, changed
-or deleted names since their folder's last fsync, in any order. From each such disk the run must go on, with the results
-of a run that was left alone, from no earlier generation than that of the last state that was stored before the cut, and
-with the rows of all generations that were stored by then.
+or deleted names since their folder's last fsync, in any order. From each such disk the run must resume with the results
+of an uninterrupted run, from no earlier generation than that of the last state stored before the cut, and with the rows
+of all generations stored by then.
 
-Shared memory, run.db-shm, is no file of a disk: it is not recorded.
+Shared memory, run.db-shm, does not survive a power cut and is not recorded.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Policy:
 
 @dataclass
 class Node:
-    """A file or a folder on the simulated disk: what it held in the beginning, durably, and what was done to it.
+    """File or folder on the simulated disk: its durable initial content, and the operations on it.
 
     done: by the number of the operation, a function that changes such content. flushed: numbers of its fsyncs.
     """
@@ -108,8 +108,8 @@ class Disk:
 
     Attributes:
         length: How many operations there are.
-        states: By the number of the operation after which it holds, the generation from which a run goes on at the
-            latest; 0 for a run that has begun.
+        states: Least generation from which a run must resume, by the number of the operation after which this holds; 0
+            for a run that has begun.
         rows: In the same way, how many generations have a complete row.
     """
 
@@ -217,7 +217,7 @@ def _named(new: str | None, node: Node | None, gone: str = "") -> Callable[[dict
 
 
 def start_or_go_on(path: Path, settings: Config, player: Callable[[RunFolder], Any]) -> int | None:
-    """Does what `neuroevo train CONFIG --resume DIR` does. The generation that it went on from; None if it began."""
+    """Run `neuroevo train CONFIG --resume DIR`; return the generation that it resumed from, None for a new run."""
     if not is_run(path):
         player(RunFolder.create(path, settings))
         return None
@@ -252,9 +252,9 @@ def made(kind: str) -> tuple[Config, Callable[[RunFolder], Any]]:
 
 
 def record(kind: str, base: Path) -> Disk:
-    """Starts a run below a folder, or goes on with it, in a process of its own.
+    """Start or resume a run below a folder in a separate process, and return the recorded disk.
 
-    AssertionError: what was recorded does not make the files that are there.
+    Raise AssertionError if the recorded operations do not reproduce the files.
     """
     disk, file = Disk(base), base.with_suffix(".calls")
     command = [sys.executable, "-m", "tests.support.power_cuts", "--record", kind, str(base), str(file)]
@@ -302,9 +302,9 @@ def put(disk: dict[str, bytes], base: Path) -> None:
 def check(
     disk: Disk, settings: Config, player: Callable[[RunFolder], Any], states: int, seed: int = 0
 ) -> dict[str, Any]:
-    """Goes on from different disks of a recorded run. AssertionError: not with what was promised.
+    """Resume from different disks of a recorded run. Raise AssertionError if a promise is broken.
 
-    Returns how many there were, after how many different operations, and from how many a run was begun anew.
+    Return the number of disks, of different operations, and of disks from which the run started over.
     """
     rng, seen, begun, moments, tries = random.Random(seed), set(), 0, set(), 0
     in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -322,7 +322,7 @@ def check(
                 put(after, base)
                 what = f"cut after operation {count} of {disk.length} (seed {seed}, try {tries})"
                 try:
-                    if tries % 2 and (base / RUN / DATABASE).exists():  # somebody looks first
+                    if tries % 2 and (base / RUN / DATABASE).exists():  # a reader opens it first
                         with Database(base / RUN / DATABASE) as database:
                             found = last_generation(database) + 1
                         assert found >= rows, f"{what}: {found} rows, promised were {rows}"
@@ -330,7 +330,7 @@ def check(
                 except Exception as error:
                     raise AssertionError(f"{what}: {error!r}") from error
                 assert state is None or (generation is not None and generation >= state), (
-                    f"{what}: goes on from {generation}, promised was {state}"
+                    f"{what}: resumes from {generation}, promised was {state}"
                 )
                 assert results(base / RUN) == expected, f"{what}: other results"
                 begun += generation is None
@@ -341,7 +341,7 @@ def check(
 
 
 def sample(kind: str, states: int, seed: int = 0) -> dict[str, Any]:
-    """Records one of KINDS, of which "resumed" goes on after a cut; and checks so many of its disks."""
+    """Record a run of one of KINDS, of which "resumed" resumes after a cut, and check this number of its disks."""
     settings, player = made(kind)
     with tempfile.TemporaryDirectory(prefix="power-cuts-") as folder:
         base = Path(folder).resolve() / "first"

@@ -1,9 +1,9 @@
-"""All that is in the folder of a run, or of a sweep, without what depends on the clock.
+"""Contents of the folder of a run or a sweep, without values that depend on the clock.
 
     differences(run_contents(one), run_contents(other)) == []  # two runs that did the same
 
-Clocks are zeros in what is compared: seconds_*, steps_per_s and idle_share of metrics and events. A file that has no
-business in the folder, such as a temporary one, is a difference, too. What is not compared:
+Clocks are compared as zeros: seconds_*, steps_per_s and idle_share of metrics and events. An unexpected file in the
+folder, such as a temporary one, is also a difference. Not compared are:
 
 - of run.db the numbers of rows, sessions, and pending evaluations: which of an elite's test episodes were over
 - of event files: names, times, what says that a session ends, and events that a later file takes back
@@ -48,17 +48,17 @@ _TIMED = ("table.txt", "curves_time.png", "curves_time.pdf")
 
 
 def differences(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-    """The names of files that two folders do not have in common, or with other contents."""
+    """Return the names of files that only one folder has, or whose contents differ."""
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def run_contents(path: Path) -> dict[str, object]:
-    """The files of a run's folder by name, without clocks; folders end with a slash."""
+    """Return the files of a run's folder by name, without clocks; folders end with a slash."""
     return {name: _read(path, name) for name in _names(path)} | _all_events(path)
 
 
 def sweep_contents(path: Path) -> dict[str, object]:
-    """The same of a sweep's folder, whose trials are finished."""
+    """Return the files of the folder of a sweep, whose trials are finished."""
     runs = [file.parent for file in sorted(path.rglob(CONFIG))]
     found: dict[str, object] = {}
     stopped = {path / trial.folder: trial.stopped for trial in Study(path).trials() if trial.status == "stopped"}

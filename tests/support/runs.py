@@ -66,7 +66,7 @@ def interrupted_run(path, finished, **changes):
 
 
 def contents(folder):
-    """What is in every file below the folder; of a database, which nobody has opened, all rows."""
+    """Return the contents of all files below the folder; for databases, which must not be open, all rows."""
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     return {file: dump(file.parent) if file.name == DATABASE else file.read_bytes() for file in files}
 

@@ -1,9 +1,9 @@
-"""A Ray cluster of machines in namespaces of their own, which a network joins that can be cut and slowed.
+"""A Ray cluster of machines in separate Linux namespaces, connected by a network that can be cut and slowed.
 
-Each machine has its own network, processes, host name, shared memory and folder of Ray's; other files are those of the
-tests' machine. A pair of virtual interfaces joins each with a bridge in a namespace of its own, and no packet leaves
-those. The first process of a namespace ends with the tests' process, however that ends, and Linux then ends whatever
-else is in there.
+Each machine has its own network, processes, host name, shared memory and Ray folder; other files are shared with the
+tests' machine. A pair of virtual interfaces connects each machine to a bridge in another namespace, and no packet
+leaves these. The first process of a namespace ends with the tests' process, and Linux then kills all other
+processes in the namespace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 _PORT = 6379
-_RAY = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}  # nobody else is there
+_RAY = {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}  # the network is isolated
 _SOL_PACKET, _PACKET_VNET_HDR = 263, 15  # of <linux/if_packet.h>: frames come and go with what their checksums need
 
 
@@ -66,12 +66,12 @@ class Machine:
         return f"port{self.number}"
 
     def start(self, *command: object, **options: Any) -> subprocess.Popen[str]:
-        """Starts a command on it; kill() and processes() reach it, signals to the process that this returns do not."""
+        """Start a command on the machine; send it signals by kill(), not through the returned process."""
         words = ["nsenter", f"--target={self.pid}", "--net", "--pid", "--mount", "--uts", *map(str, command)]
         return subprocess.Popen(words, cwd=ROOT, env={**os.environ, **_RAY}, text=True, **options)
 
     def start_ray(self, head: str) -> subprocess.Popen[str]:
-        """Has it join the cluster of a head's address, or be that head; it has when the process ends."""
+        """Join the cluster of a head's address, or start as that head; this is done when the returned process ends."""
         own = ["--head", f"--port={_PORT}", "--include-dashboard=false"] if head == self.address else []
         own = own or [f"--address={head}:{_PORT}"]
         sizes = ["--num-cpus=1", f"--object-store-memory={100 * 2**20}", f"--node-ip-address={self.address}"]
@@ -79,7 +79,7 @@ class Machine:
         return self.start(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def processes(self, *words: str) -> list[int]:
-        """Those on it whose command line has all these words, the oldest first."""
+        """Return the machine's processes whose command line contains all these words, the oldest first."""
         found, own = [], os.stat(f"/proc/{self.pid}/ns/pid").st_ino
         for path in Path("/proc").iterdir():
             with suppress(OSError):
@@ -90,7 +90,7 @@ class Machine:
         return sorted(found)
 
     def kill(self, *words: str, sent: signal.Signals = signal.SIGKILL) -> int:
-        """Sends a signal to those processes; to how many."""
+        """Send a signal to those processes and return their number."""
         chosen = self.processes(*words)
         for pid in chosen:
             with suppress(ProcessLookupError):
@@ -98,11 +98,11 @@ class Machine:
         return len(chosen)
 
     def cut(self) -> None:
-        """Cuts it off: whatever it sends or should get is lost without a word."""
+        """Disconnect the machine: packets in both directions are lost silently."""
         _in_network(self._switch, "ip", "link", "set", self._port, "nomaster")
 
     def join(self) -> None:
-        """Undoes cut() or slow()."""
+        """Undo cut() or slow()."""
         if self._relay is not None:
             self._relay.kill()
             self._relay.wait()
@@ -111,7 +111,7 @@ class Machine:
         _in_network(self._switch, "ip", "link", "set", self._port, "master", "bridge")
 
     def slow(self, seconds: float, loss: float) -> None:
-        """Has its frames take so long in each direction, and loses a share of them.
+        """Delay the machine's frames in each direction, and drop a share of them.
 
         By a program, since not every kernel has what `tc ... netem` needs.
         """
@@ -125,7 +125,7 @@ class Machine:
         assert self._relay.stdout.readline() == "ready\n"
 
     def end(self) -> None:
-        """Ends it, with all that runs on it."""
+        """Terminate the machine with all of its processes."""
         if self._relay is not None:
             self._relay.kill()
             self._relay.wait()
@@ -166,7 +166,7 @@ class SeparateMachines:
         _end(self._init)
 
     def start_ray(self) -> None:
-        """Has those that are in no cluster join one, the first as its head; none of the others outlives that."""
+        """Connect all machines without a cluster to one, with the first as head; the others end with the head."""
         for several in self.machines[:1], self.machines[1:]:
             lost = [machine for machine in several if not machine.processes("/raylet ")]
             for process in [machine.start_ray(self.machines[0].address) for machine in lost]:
@@ -186,7 +186,7 @@ def _first_process(*kinds: str, name: str) -> subprocess.Popen[str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ends a namespace's first process; returns when all others in there have ended."""
+    """End a namespace's first process, and return when all processes in the namespace have ended."""
     process.stdin.close()
     process.wait()
     process.stdout.close()
@@ -219,7 +219,7 @@ def init(name: str) -> None:
 
 
 def relay(one: str, other: str, seconds: float, loss: float, seed: int) -> None:
-    """Passes frames on between two interfaces, each after this time, and loses a share of them."""
+    """Forward frames between two interfaces with a delay, and drop a share of them."""
     sockets, rng = [], random.Random(seed)
     for name in (one, other):
         line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # ETH_P_ALL

@@ -2,7 +2,7 @@
 
     python -m tests.support.simulated_cluster NODES
 
-The nodes belong to a process of its own, so that a test's process has nothing of Ray. It reads commands, "add" or
+The nodes belong to a separate process, so that a test's process does not use Ray. It reads commands, "add" or
 "remove NUMBER", from standard input and answers each with a line.
 """
 
@@ -22,11 +22,11 @@ class SimulatedCluster:
     """For the life of a `with` block.
 
     Args:
-        nodes: How many there are at first; the first is the head.
+        nodes: Initial number of nodes; the first is the head.
 
     Attributes:
-        address: What --cluster takes.
-        nodes: How many there have been, with those that are lost.
+        address: Address for --cluster.
+        nodes: Number of nodes so far, including lost ones.
     """
 
     def __init__(self, nodes: int):
@@ -46,12 +46,12 @@ class SimulatedCluster:
         self._process.wait()
 
     def add(self) -> int:
-        """Adds a node and returns its number."""
+        """Add a node and return its number."""
         self.nodes += 1
         return int(self._ask("add"))
 
     def remove(self, number: int) -> None:
-        """Kills a node and all that runs on it."""
+        """Kill a node and all of its processes."""
         self._ask(f"remove {number}")
 
     def players(self) -> list[int]:
@@ -59,12 +59,12 @@ class SimulatedCluster:
         return players_of(self.address)
 
     def kill_server(self, name: str) -> None:
-        """Kills the first of Ray's own processes of this name: "gcs_server", or "raylet", the head's."""
+        """Kill the first Ray process of this name: "gcs_server", or "raylet" for the head's raylet."""
         servers = [pid for pid, words in _processes() if words.split(" ")[0].endswith(f"/{name}")]
         os.kill(next(pid for pid in servers if _parent(pid) == self._process.pid), signal.SIGKILL)
 
     def kill_players(self, sent: signal.Signals = signal.SIGKILL, most: int = 100) -> int:
-        """Sends a signal to at most this number of them, the newest first; returns to how many."""
+        """Send a signal to at most `most` players, the newest first; return the number of these."""
         chosen = self.players()[::-1][:most]
         for pid in chosen:
             with suppress(ProcessLookupError):
@@ -89,7 +89,7 @@ def players_of(address: str, title: str = "PlayerActor") -> list[int]:
 
 
 def _processes() -> list[tuple[int, str]]:
-    """Numbers and command lines of all processes, in the order of their numbers."""
+    """Return the ids and command lines of all processes, ordered by id."""
     found = []
     for path in Path("/proc").iterdir():
         if path.name.isdigit():

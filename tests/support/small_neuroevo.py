@@ -1,10 +1,10 @@
-"""The command `neuroevo` as pages are tried with it: runs and episodes are tiny, all else is as it is.
+"""The command `neuroevo` for tests of pages: runs and episodes are tiny, everything else is unchanged.
 
     python -m tests.support.small_neuroevo train frostbite_ga --out runs/x
 
-Of a configuration what SMALL names is at most that, so that a run takes seconds. A resumed run whose budget a page
-raises gets one generation more. What an elite plays is as short as OPTIONS says. Everything else that a page's command
-says is kept, mistakes too.
+SMALL bounds values of the configuration, so that a run takes seconds. A resumed run whose budget a page raises gets one
+more generation. OPTIONS shortens the episodes of elites. All other arguments of a page's command are kept, including
+mistakes.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Trains for minutes in one process, and says whether it comes to hold more and more: `make soak MINUTES=10`.
+"""Train for minutes in one process and check for growing memory and files: `make soak MINUTES=10`.
 
     python -m tests.support.soak --minutes 10 [--kind KIND ...] [--leak QUANTITY ...]
 
-Half of the time short runs are begun, gone on with, looked at (rows, evaluation, a video) and deleted, one of each kind
-after the other; then each kind gets a share of the other half for one long run. growth.py says what is sampled and by
-which rule it grows; the tables are printed, and the exit code is 1 if anything does.
+In the first half of the time short runs are started, resumed, inspected (rows, evaluation, a video) and deleted, one of
+each kind after another; then each kind gets a share of the other half for one long run. growth.py defines the sampled
+quantities and the rule for growth; the tables are printed, and the exit code is 1 if anything grows.
 
 What must grow with the number of generations is divided by it: run.db, metrics.csv, events and log have rows for each,
 so that files are sampled as bytes per generation. Chains of mutations, by which a genetic algorithm's genomes get
@@ -91,7 +91,7 @@ class Soak:
             leak()
 
     def short_runs(self, kinds: list[str], minutes: float) -> None:
-        """Begins, goes on with, looks at and deletes runs until the time is over."""
+        """Start, resume, inspect and delete runs until the time is over."""
         samples, played, number, end = Samples("short runs", OF_PROCESS), 0, 0, time.monotonic() + 60 * minutes
         self.tables.append(samples)
         while time.monotonic() < end or number < LEAST_SAMPLES:
@@ -116,7 +116,7 @@ class Soak:
         path.rmdir()
 
     def long_run(self, kind: str, minutes: float) -> None:
-        """Trains until the time is over."""
+        """Train until the time is over."""
         path, settings, end = self._folder / kind, made(kind, generations=10**9), time.monotonic() + 60 * minutes
         chains = settings.algorithm_name == "ga"
         samples, due, least = Samples(f"long run of {kind}", (*OF_PROCESS, *OF_FOLDER)), 0.0, 0
@@ -142,7 +142,7 @@ class Soak:
 
 
 def _sizes(path: Path) -> tuple[int, int]:
-    """Bytes of a run's folder: of its files, and of what the run goes on from, with the write-ahead log."""
+    """Return the bytes of a run's files, and of its state for resuming, with the write-ahead log."""
     log = path / f"{DATABASE}-wal"
     files = sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and DATABASE not in file.name)
     arrays = query(path, "SELECT total(length(data)) FROM arrays WHERE state IS NOT NULL")[0][0]
@@ -166,7 +166,7 @@ def main(
     kind: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(KINDS)}; all if not given.")] = None,
     leak: Annotated[list[str] | None, typer.Option(help=f"Leak one with every sample: {', '.join(LEAKS)}.")] = None,
 ) -> None:
-    """Trains, prints the tables, and ends with 1 if anything grows."""
+    """Train, print the tables, and exit with 1 if anything grows."""
     skip_optional_imports()
     kinds, started = kind or list(KINDS), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="neuroevo-soak-") as folder:

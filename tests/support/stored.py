@@ -9,7 +9,7 @@ from neuroevo.runs.state_rows import read_state, write_state
 
 
 def stored_state(state, state_type):
-    """A state that was written into a new database, and read again through another connection."""
+    """Write a state into a new database, and return it as read through another connection."""
 
     def write(database):
         write_state(database, state, GenomeWriter(database))
@@ -18,7 +18,7 @@ def stored_state(state, state_type):
 
 
 def stored_genomes(genomes):
-    """The same of genomes."""
+    """Return genomes after the same round trip."""
     return _stored(
         lambda database: GenomeWriter(database).rows_of(genomes),
         lambda database, numbers: [read_genomes(database, numbers)[number] for number in numbers],

@@ -36,12 +36,12 @@ SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 
 def write(folder, text, space=None):
-    """Write a sweep's file beside the files of CONFIGS.
+    """Write a sweep's file next to the files of CONFIGS.
 
     Args:
-        folder: Where.
-        text: The keys of [sweep]; without configs it is of pendulum.toml.
-        space: Those of [sweep.space]; None: SIGMA where `text` names a search, else none.
+        folder: The folder.
+        text: The keys of [sweep]; without configs, pendulum.toml is used.
+        space: The keys of [sweep.space]; None: SIGMA if `text` sets a search, else empty.
     """
     for name, config in CONFIGS.items():
         (folder / f"{name}.toml").write_text(config)
@@ -65,7 +65,7 @@ def table(path, without=("seconds", "steps_per_s")):
 
 
 class Listener(driver.SweepWatcher):
-    """Watcher that keeps the calls it gets."""
+    """Watcher that records its calls."""
 
     def __init__(self):
         self.events, self.rows, self.most, self._running = [], {}, 0, set()

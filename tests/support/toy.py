@@ -1,4 +1,4 @@
-"""An evaluator without TensorFlow, environments or native code: fitness is a noisy distance, theta is NumPy's."""
+"""Evaluator without TensorFlow, environments or native code: fitness is a noisy distance, weights are NumPy's."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class ToyEvaluator:
         return Work(self._steps)
 
     def _book(self, waited_for: Batch | None = None) -> None:
-        """Ends what is waited for and all but the last `late` others; of those, the first half of the episodes."""
+        """Finish the awaited batch and all but the last `late` batches, and the first half of the last ones."""
         for age, (batch, results) in enumerate(reversed(self._playing)):
             count = len(results) if batch is waited_for or age >= self._late else len(results) // 2
             first, new = batch.over, max(count - batch.over, 0)
@@ -181,7 +181,7 @@ class ToyEvaluator:
         return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal()) + 1e-3 * seen
 
     def played(self, generation: int, phase: str) -> list[Episode]:
-        """The episodes of a phase of a generation, in a run that has all PHASES."""
+        """Return the episodes of a phase of a generation, in a run that has all PHASES."""
         return self.calls[call_of(generation, phase)]
 
     def close(self) -> None:

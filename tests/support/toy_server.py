@@ -2,7 +2,7 @@
 
 Importing what the command needs takes ten times as long as most of the runs that tests make; here it happens once.
 On standard input comes a line of JSON for every command, with its arguments, limits and surroundings; on standard
-output goes one with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
+output goes a line with its exit code, negative for a signal, and its output. tests.support.commands is the client.
 """
 
 from __future__ import annotations

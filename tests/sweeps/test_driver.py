@@ -34,7 +34,7 @@ ONE = 'configs = ["ga.toml"]\n'
 
 
 def processes(folder):
-    """Ids of the processes that train into the folder."""
+    """Return the ids of the processes that train into the folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
@@ -57,7 +57,7 @@ def statuses(trials):
 
 
 def test_a_grid_equals_single_runs(tmp_path):
-    """Of games and values of a key."""
+    """Folders of trials by game and by value of a key."""
     text = 'configs = ["rs.toml"]\ngames = ["frostbite", "pong"]\nseeds = [7]\nparallel = 3'
     sweep = load(tmp_path, text, '"algorithm.validation_candidates" = [2, 3]')
     listener, trials = run_toy_processes(sweep)
@@ -119,17 +119,19 @@ def test_another_sweep_in_the_folder_is_refused_with_what_differs(tmp_path):
 
 
 def test_a_search_keeps_its_configuration(tmp_path):
-    """Whatever trains it; a grid may continue with others."""
+    """For each implementation; a grid may continue with other configurations."""
     text = 'search = "random"\ntrials = 2\n'
     run_toys(load(tmp_path, text))
     for other in ('configs = ["ga.toml"]\n', 'implementations = ["tests.support.implementation:made_up"]\n'):
-        with pytest.raises(ConfigError, match="was begun with pendulum/gymnasium:Pendulum-v1; expected that") as caught:
+        with pytest.raises(
+            ConfigError, match="was begun with pendulum/gymnasium:Pendulum-v1; expected the same"
+        ) as caught:
             run_toys(load(tmp_path, text + other))
         assert [problem.key for problem in caught.value.problems] == ["sweep.configs"]
 
 
 def test_what_kills_have_left_is_cleared_away(tmp_path):
-    """Temporary files of the sweep's own; and a run that had its last state, but had not come to its end."""
+    """Temporary files of the sweep, and a run that had stored its last state but had not finished."""
     sweep = load(tmp_path, 'configs = ["ga.toml", "rs.toml"]')
     run_toys(sweep)
     study = Study(sweep.out)
@@ -138,7 +140,7 @@ def test_what_kills_have_left_is_cleared_away(tmp_path):
     (first.parent / ".seed-0.toml.7.tmp").write_text("half")
     for name in ("runs.csv", "curves.pdf"):
         (sweep.out / f".{name}.7.tmp").write_text("half")
-    (sweep.out / ".notes.7.tmp").write_text("somebody else's")
+    (sweep.out / ".notes.7.tmp").write_text("another user's")
     change(second, "UPDATE sessions SET ended = 0")
     for each in study.study.get_trials():  # as if the driver was killed before it noted the second one's end
         if each.user_attrs["number"] == 1:
@@ -172,7 +174,7 @@ def test_a_trial_that_fails_does_not_stop_the_others_and_is_started_again(tmp_pa
     assert reasons[1] == [
         "ended with exit code 2",
         "neuroevo: algorithm.sigma is 0.5 and cannot become 0.002 when a run is resumed; "
-        "what can: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], "
+        "allowed changes: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], "
         "emulator of [env.options]",
     ]
     assert [bool(status_of(sweep, trial).reason) for trial in trials] == [True, True, False]
@@ -188,7 +190,7 @@ def test_a_trial_that_fails_does_not_stop_the_others_and_is_started_again(tmp_pa
 
 
 class Killer(Listener):
-    """Kills each process of trials that has finished a generation, this number of times."""
+    """Kill each trial's process that has finished a generation, this number of times."""
 
     def __init__(self, folder, times):
         super().__init__()
@@ -204,7 +206,7 @@ class Killer(Listener):
 
 
 def test_a_trial_whose_process_is_killed_goes_on_from_its_newest_state(tmp_path, monkeypatch):
-    """Three times; then it has failed until the same command is given again."""
+    """It is restarted three times; then it has failed until the command is repeated."""
     monkeypatch.setenv("TOY_SECONDS", "0.1")
     sweep = load(tmp_path, ONE + 'set = ["training.generations=16"]')
     killer = Killer(sweep.out, 4)
@@ -222,7 +224,7 @@ def test_a_trial_whose_process_is_killed_goes_on_from_its_newest_state(tmp_path,
 
 
 def test_what_stops_a_trial_at_its_start_is_known_before_the_first_one(tmp_path):
-    """An option that a game refuses, and a run to start from; one of the sweep's own may come into being meanwhile."""
+    """An invalid option of a game, and a missing run to start from, unless it is one of the sweep's own runs."""
     absent, own = tmp_path / "absent", tmp_path / "out" / "ga" / "frostbite" / "seed-0"
     other = GA.replace("generations = 3", 'generations = 3\nstart_from = "{}"')
     (tmp_path / "from_absent.toml").write_text(other.format(absent))
@@ -235,7 +237,7 @@ def test_what_stops_a_trial_at_its_start_is_known_before_the_first_one(tmp_path)
     assert str(caught.value).splitlines() == [
         f"2 problems in {sweep.out}:",
         f'  training.start_from = "{absent}": there is no run in {absent}: expected {absent / "run.db"}',
-        "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
+        "  pong cannot be made: atari option mode is 2, which pong does not support; expected one of: 0, 1",
     ]
     assert listener.events == [] and [path.name for path in sweep.out.iterdir()] == ["sweep.db"]
     shutil.rmtree(sweep.out)
@@ -275,7 +277,7 @@ def test_a_trial_that_cannot_be_started_does_not_stop_the_others(tmp_path):
 
 
 def start(file, seconds):
-    """`neuroevo sweep FILE` in a process of its own, with children that pretend to play for so long in each phase."""
+    """Start `neuroevo sweep FILE` in a separate process, with children that sleep in each phase."""
     program = (
         "import functools, sys; from neuroevo import cli; from neuroevo.sweeps import driver\n"
         f"driver.run_sweep = functools.partial(driver.run_sweep, program={TOY_CHILD!r})\n"
@@ -288,7 +290,7 @@ def start(file, seconds):
 
 
 def wait_for(condition, process, seconds=300):
-    """Waits while the process runs, until the condition holds."""
+    """Wait until the condition holds, while the process runs."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None and time.monotonic() < deadline
@@ -296,7 +298,7 @@ def wait_for(condition, process, seconds=300):
 
 
 def tables(folder):
-    """The report's tables, without what depends on the clock and the folder."""
+    """Return the report's tables without clocks and folders."""
     without = ("seconds", "steps_per_s", "folder")
     return table(folder / "table.csv", without), table(folder / "runs.csv", without)
 
@@ -309,7 +311,7 @@ STOPS = {  # the exit code, and what is printed
 
 @pytest.mark.slow
 def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
-    """By one signal after the other, each once it has finished more generations; then it runs to its end."""
+    """Stop the sweep by one signal after another, each after further generations; then let it finish."""
     sweep = load(tmp_path, LONG)
     file, before = tmp_path / "sweep.toml", 0
 
@@ -371,14 +373,14 @@ def test_failures_are_listed_under_the_table(tmp_path, monkeypatch):
     output = printed(tmp_path / "out" / "ga" / "frostbite" / "seed-13").splitlines()
     first, second, *last = done.stderr.splitlines()
     assert first == "neuroevo: 1 of 2 trials failed:"
-    assert second == "  ga/frostbite/seed-13 ended with exit code 1; it printed at the end:"
+    assert second == "  ga/frostbite/seed-13 ended with exit code 1; the last lines of its output:"
     assert last == [f"    {line}" for line in output if line.strip()][-5:]
     assert "ValueError: fitness of genome 2 is nan" in last[-1]
 
 
 @pytest.mark.slow
 def test_real_trials_from_the_command_to_the_table(tmp_path):
-    """The command and Frostbite: two seeds, at a time."""
+    """The command on Frostbite, with two concurrent seeds."""
     text = ONE + 'seeds = 2\nparallel = 2\nset = ["training.generations=2", "training.test_episodes=0"]'
     file = write(tmp_path, text)
     words = ["sweep", str(file), "--out", str(tmp_path / "out")]

@@ -89,7 +89,7 @@ def test_an_implementation_ends_with_its_sweep(tmp_path):
         ('implementations = ["no_such_module:train"]', "", "there is no module no_such_module"),
         ('implementations = ["tests.support.implementation:none"]', "", "has no function none"),
         ('implementations = ["tests.support.implementation:not_a_function"]', "", "has no function not_a_function"),
-        (f'implementations = ["{MADE_UP}", "{MADE_UP}"]', "sweep.implementations", "there are 2 called made_up"),
+        (f'implementations = ["{MADE_UP}", "{MADE_UP}"]', "sweep.implementations", "2 entries have the name made_up"),
         (f'implementations = ["{MADE_UP}"]\nshared = true', "sweep.implementations", "processes of this machine"),
         (f'implementations = ["{MADE_UP}"]\ncluster = "auto"', "sweep.implementations", "processes of this machine"),
         (

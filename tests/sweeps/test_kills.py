@@ -1,4 +1,4 @@
-"""kill -9 of drivers and trials at any moment, then the same command: the sweep equals one that was left alone."""
+"""After kill -9 of drivers and trials at any moment, repeating the command gives the results of a whole sweep."""
 
 import json
 import os

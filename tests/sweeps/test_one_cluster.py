@@ -1,4 +1,4 @@
-"""Several sweeps on one Ray cluster: none waits for another, ends what is another's, or leaves anything behind."""
+"""Several sweeps on one Ray cluster neither wait for each other, nor kill each other's processes, nor leave any."""
 
 import subprocess
 import sys
@@ -58,13 +58,13 @@ class Command:
         return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def wait_for_more(self, process):
-        """Wait until each trial that plays at a time has finished two more generations."""
+        """Wait until each concurrent trial has finished two more generations."""
         parallel = self.runs[: self._sweep.settings.parallel]
         counts = [count_rows(run) + 2 for run in parallel]
         wait_until(lambda: all(count_rows(run) >= count for run, count in zip(parallel, counts, strict=True)), process)
 
     def alone(self):
-        """Return what comes of its trials in this process."""
+        """Return the results of the trials when trained in this process."""
         folder = self._sweep.out.with_name("alone")
         for trial in self._sweep.points:
             neuroevo.train(self._sweep.config(trial), out=folder / str(trial.number))
@@ -74,7 +74,7 @@ class Command:
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
-    """On a machine with one core; two of them with players of the same kind."""
+    """Run sweeps on a machine with one core; two of them have players with equal settings."""
     (pace := tmp_path / "paced").touch()
     with SimulatedCluster(1) as cluster:
 

@@ -1,4 +1,4 @@
-"""Population-based training: forks of the best, the same however often and whenever the driver ends."""
+"""Population-based training: forks of the best, independent of interruptions of the driver."""
 
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def donor(path):
 
 
 def outcome(sweep, trials):
-    """Return what a sweep has found: trials, who is a fork of whom from when on, and the results of every folder."""
+    """Return a sweep's trials, the ancestry of their forks, and the results in all folders."""
     folders = sorted(path for path in sweep.out.iterdir() if path.is_dir())
     history = {path.name: (donor(path).name, info_of(path)["forked_from"]["generation"]) for path in forks(sweep)}
     return trials, history, {path.name: results(path) for path in folders}
@@ -67,7 +67,7 @@ def outcome(sweep, trials):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A sweep that was left alone, and its outcome."""
+    """Return an uninterrupted sweep and its outcome."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "_POLL_SECONDS", 0)
         patch.setattr(driver, "Processes", InlineToys)
@@ -144,7 +144,7 @@ def test_processes_and_several_at_a_time_change_nothing(tmp_path):
 
 
 def test_a_driver_that_ends_between_decision_and_forks_is_resumed_to_the_same(inline, whole, tmp_path, monkeypatch):
-    """After none and one of the forks; another was begun when the process ended."""
+    """Interrupt it after zero and one forks, while another fork is being made."""
     original = RunFolder.fork
     for count in range(2):
         sweep, made = loaded(tmp_path / str(count)), []

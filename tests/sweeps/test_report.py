@@ -54,7 +54,7 @@ def begun(sweep):
 
 
 def played(sweep, study, status="finished", evaluator=None):
-    """Play the next trial; one whose evaluator interrupts it stays as it is then."""
+    """Play the next trial; a trial that its evaluator interrupts stays unfinished."""
     trial = study.ask(sweep)
     folder = RunFolder.create(sweep.out / trial.folder, sweep.config(trial))
     if evaluator is None:
@@ -91,7 +91,7 @@ def grid(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(grid):
-    """The text of its report, whose files are written."""
+    """Write the report and return its text."""
     sweep, study = grid
     return write_report(sweep, found(sweep, study), study)
 
@@ -187,7 +187,7 @@ def test_interquartile_means_over_all_games(grid, report):
 
 
 def test_the_probability_of_improvement():
-    """Of two games with three seeds: every pair, and an interval from every resample that there is."""
+    """Two games with three seeds: all pairs, and an interval from all possible resamples."""
     own = {"frostbite": [1.0, 2.0, 5.0], "pong": [-3.0, 4.0, 4.0]}
     theirs = {"frostbite": [1.0, 1.5, 3.0], "pong": [-5.0, 4.0, 6.0]}
     statuses = made_up({"a": own, "b": theirs, "c": {"pong": [9.0]}})
@@ -210,7 +210,7 @@ def test_the_probability_of_improvement():
 
 
 def improved(own, theirs):
-    """Return how likely a number of one list is larger than one of the other; a draw counts half."""
+    """Return the probability that a number of the first list is larger than one of the second; a draw counts half."""
     return statistics.fmean((a > b) + (a == b) / 2 for a in own for b in theirs)
 
 
@@ -286,7 +286,7 @@ def test_validation_is_the_score_where_there_are_no_test_episodes(tmp_path):
 
 
 def test_a_run_that_is_no_result_is_named(tmp_path):
-    """Of another configuration, damaged, or gone, though the sweep has finished it."""
+    """Runs of another configuration, damaged runs, and missing runs of finished trials."""
     sweep = load(tmp_path, ONE)
     study = begun(sweep)
     played(sweep, study)
@@ -320,7 +320,7 @@ def test_report_only_starts_nothing(grid):
 
 
 def test_a_disk_without_room_for_the_report(tmp_path):
-    """A limit on the size of every file stands for it. It is no mistake of the user's, unlike an unusable folder."""
+    """A full disk, simulated by a limit on file sizes, is not a user error, unlike an unusable folder."""
     sweep = load(tmp_path, ONE)
     played(sweep, begun(sweep))
     before = {path.name for path in sweep.out.iterdir()}
@@ -350,7 +350,7 @@ def test_a_report_alone_needs_trials(tmp_path):
     assert not out.exists()
     sweep = load_sweep(file, out=out)
     study = begun(sweep)
-    assert error() == f"neuroevo: no trial of {file} in {out} has begun; without --report-only they are started\n"
+    assert error() == f"neuroevo: no trial of {file} in {out} has started; omit --report-only to start them\n"
     assert "  ga/frostbite/seed-0: waiting" in write_report(sweep, found(sweep, study), study)
     assert (out / "curves.png").read_bytes().startswith(b"\x89PNG")
     (out / "sweep.db").write_bytes(b"nonsense" * 1000)
@@ -367,7 +367,7 @@ def test_trials_of_a_search_by_their_metric(search):
 
 
 def test_a_stopped_trial_counts_with_the_generations_until_then(search):
-    """Its process plays on until it notices."""
+    """A stopped trial's process plays further generations until it receives the signal."""
     sweep, study = search
     now = found(sweep, study)[2]
     first, _ = read_rows(sweep.out / "trial-00002", fitness=False)

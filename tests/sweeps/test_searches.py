@@ -1,4 +1,4 @@
-"""Searches and pruners: the same sweep gives the same values and results, whenever its processes stop."""
+"""Searches and pruners give the same values and results, independent of interruptions."""
 
 import optuna
 import pytest
@@ -44,14 +44,14 @@ def inline(monkeypatch):
 
 
 def outcome(sweep, trials):
-    """Return what a sweep has found, without clocks and the sweep's own folder."""
+    """Return a sweep's results, without clocks and the sweep's folder."""
     return [
         (trial, [timeless(row) for row in status_of(sweep, trial).rows], steps(sweep, trial.number)) for trial in trials
     ]
 
 
 def steps(sweep, number):
-    """Return the metric of each generation that the pruner got of a trial."""
+    """Return the metric of each generation of a trial that was reported to the pruner."""
     found = Study(sweep.out).study.get_trials()
     return [each for each in found if each.user_attrs.get("number") == number][-1].intermediate_values
 
@@ -117,7 +117,7 @@ def test_a_pruned_trial_does_not_depend_on_when_its_process_stops(inline, tmp_pa
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["tpe and asha", "cmaes and hyperband"])
 def test_a_driver_that_ends_between_two_writes_is_resumed_to_the_same(inline, kind, tmp_path, monkeypatch):
-    """Among them those by which a search chooses the values of one trial, and a pruner answers."""
+    """Including writes while a search samples the values of a trial, and while a pruner decides."""
     text = f'configs = "ga.toml"\n{KINDS[kind]}set = ["training.generations=4"]'
     (tmp_path / "whole").mkdir(), (tmp_path / "ended").mkdir()
     whole = load(tmp_path / "whole", text, SPACE)
@@ -170,7 +170,7 @@ def test_a_search_whose_points_are_all_refused_says_why(inline, tmp_path):
 
 
 def test_optuna_reads_a_sweep(inline, tmp_path):
-    """As a notebook or optuna-dashboard does."""
+    """Readers such as notebooks and optuna-dashboard."""
     sweep = load(tmp_path, PRUNED)
     trials = inline(sweep)
     study = optuna.load_study(study_name=NAME, storage=f"sqlite:///{sweep.out / DATABASE}")
@@ -188,7 +188,7 @@ def value(sweep, trial):
 
 def test_asha_and_hyperband_follow_the_budget():
     def rungs(pruner, options, generations):
-        """Return after which generations of all a trial that is worse than others is ended."""
+        """Return the generations after which trials that are worse than other trials are pruned."""
         study = optuna.create_study(direction="maximize", pruner=make_pruner(pruner, options, generations))
         for number in range(8):
             trial = study.ask()

@@ -1,4 +1,4 @@
-"""Trials that share a pipeline: the results are those of runs on their own, whatever happens to it."""
+"""Trials with a shared pipeline have the same results as separate runs, also after failures of the pipeline."""
 
 import os
 import signal
@@ -31,21 +31,21 @@ NETWORKS = '"network.hidden" = [[4], [8, 4]]\n'
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    """One for the sweeps of this module."""
+    """Provide one cluster for the sweeps of this module."""
     join("local")
     yield
     leave()
 
 
 def players(title="PlayerActor"):
-    """The processes of this module's players, or of its trials."""
+    """Return the processes of this module's players, or of its trials."""
     import ray
 
     return players_of(ray.get_runtime_context().gcs_address, title)
 
 
 class Watching(Listener):
-    """Counts the players after each result, and kills all processes of each of the titles, one after another.
+    """Watcher that counts the players after each result, and kills all processes of each title, one after another.
 
     Attributes:
         counts: How many players there were until the first kill.
@@ -68,7 +68,7 @@ class Watching(Listener):
 
 
 def trained(folder, space=NETWORKS, generations=6, **options):
-    """The folders of the trials, and what the watcher saw."""
+    """Return the folders of the trials, and the events of the watcher."""
     folder.mkdir()
     watcher = Watching(**options)
     sweep = load(folder, GRID.format(generations=generations), space)
@@ -78,7 +78,7 @@ def trained(folder, space=NETWORKS, generations=6, **options):
 
 
 def on_its_own(path, folder):
-    """What comes of a trial's configuration without Ray."""
+    """Return the results of a trial's configuration without Ray."""
     own = folder / "-".join(path.parts[-2:])
     neuroevo.train(RunReader(path).config, out=own)
     return results(own)

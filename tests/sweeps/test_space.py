@@ -1,4 +1,4 @@
-"""[sweep.space]: values, draws, and what configurations accept."""
+"""[sweep.space]: values, draws, and validation against configurations."""
 
 import math
 
@@ -105,7 +105,7 @@ def test_draws_depend_on_the_seed_alone():
 
 
 def test_neighbors_stay_in_the_range():
-    """Of population-based training: a fifth more or less, or the next value of a list."""
+    """Perturbation in population-based training: 20% more or less, or a neighbor in a list."""
     assert near(Domain((1.0, 10.0), "uniform"), 5.0) == {4.0, 6.0}
     assert near(Domain((1, 6), "integer"), 6) == {5, 6}
     assert set(map(type, near(Domain((1, 6), "log_integer"), 4))) == {int}

@@ -1,4 +1,4 @@
-"""A sweep's file: which trials it is, and everything that is wrong with it before one starts."""
+"""Sweep files: their trials, and all problems that are reported before the first trial starts."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def problems(folder, text, space=None, **options):
 
 
 def lines(folder, text, space=None, **options):
-    """Return the lines of the message about them."""
+    """Return the lines of the error message."""
     with pytest.raises(UserError) as raised:
         load(folder, text, space, **options)
     return str(raised.value).splitlines()
@@ -107,7 +107,7 @@ def test_hardware_threads_are_shared_out(tmp_path):
 
 
 def test_a_game_under_two_names_is_two_games(tmp_path):
-    """With sticky actions as Gymnasium registers it, and without as in 2018: it used to be the latter for both."""
+    """With sticky actions as registered by Gymnasium, and without as in 2018; formerly both were without."""
     sweep = load(tmp_path, ONE + 'games = ["ALE/Frostbite-v5", "frostbite"]')
     sticky = [config.environment.settings()["repeat_action_probability"] for config in sweep.configs.values()]
     assert sticky == [0.25, 0.0]
@@ -145,7 +145,7 @@ def test_seeds(tmp_path, given, seeds):
 def test_invalid_seeds(tmp_path, given):
     (_, line) = lines(tmp_path, f"{ONE}seeds = {given}")
     assert line.startswith("  sweep.seeds = ")
-    assert line.endswith(": expected how many, 1 to 10000, or a list of different seeds in [0, 2**63)")
+    assert line.endswith(": expected their number, 1 to 10000, or a list of different seeds in [0, 2**63)")
 
 
 def test_configurations_are_files_beside_the_sweep_other_files_and_presets(tmp_path, monkeypatch):
@@ -176,14 +176,14 @@ def test_every_problem_of_a_grid_is_listed_at_once(tmp_path):
     first, *found = lines(tmp_path, text, '"network.name" = {uniform = [0, 1]}\n"training.seed" = [1, 2]')
     assert first == f"11 problems in {tmp_path / 'sweep.toml'}:"
     expected = [
-        "  set env.name: sweep.games says that",
-        "  set training.seed: sweep.seeds says that",
+        "  set env.name: already set by sweep.games",
+        "  set training.seed: already set by sweep.seeds",
         '  sweep.space.network.name: expected a list of values with search = "grid"',
-        "  sweep.space.training.seed: set says that",
-        "  sweep.space.training.seed: sweep.seeds says that",
+        "  sweep.space.training.seed: already set by sweep.set or --set",
+        "  sweep.space.training.seed: already set by sweep.seeds",
         "  environment 'frostbyte' is unknown; did you mean frostbite?",
-        "  sweep.configs: there are 2 called rs",
-        "  sweep.games: there are 2 called pong",
+        "  sweep.configs: 2 entries have the name rs, expected different names",
+        "  sweep.games: 2 entries have the name pong, expected different names",
         f"  1 problem in {tmp_path / 'ga.toml'}:",
         "    algorithm.validation_candidates = 1: expected at least 2",
         "  there is no configuration file or preset frostbite_gaa; did you mean the preset frostbite_ga?",
@@ -230,13 +230,13 @@ def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
         (ONE + 'set = ["training.epochs"]', "--set training.epochs: expected SECTION.KEY=VALUE"),
         ('configs = ["absent.toml"]', "there is no configuration file absent.toml"),
         (ONE + 'set = ["network.name=modell"]', 'network.name = "modell": expected one of model,'),
-        (ONE + "[sweet]", "sweet: there is no such section; expected [sweep] alone"),
+        (ONE + "[sweet]", "sweet: unknown section, expected only [sweep]"),
         (ONE + 'search = "bayes"', 'sweep.search = "bayes": expected one of grid, random, tpe, cmaes, qmc, pbt'),
         (ONE + 'pruner = "ash"', 'sweep.pruner = "ash": expected one of none, asha, hyperband, median'),
         (ONE + 'cluster = "somewhere"', 'sweep.cluster = "somewhere"'),
-        (ONE + "trials = 9", "sweep.trials = 9: a grid has as many as combinations"),
-        (ONE + "search_options = {a = 1}", 'sweep.search_options = {a = 1}: search = "grid" has none'),
-        (ONE + "pruner_options = {a = 1}", 'sweep.pruner_options = {a = 1}: pruner = "none" has none'),
+        (ONE + "trials = 9", "sweep.trials = 9: a grid has one trial per combination"),
+        (ONE + "search_options = {a = 1}", 'sweep.search_options = {a = 1}: search = "grid" has no options'),
+        (ONE + "pruner_options = {a = 1}", 'sweep.pruner_options = {a = 1}: pruner = "none" has no options'),
         (TWO + 'search = "tpe"\nsearch_options = {n = 1}', "sweep.search_options = {n = 1}: TPESampler has no n, "),
         (TWO + 'search = "random"\nsearch_options = {n = 1}', "sweep.search_options = {n = 1}: RandomSampler has no n"),
         (TWO + 'search = "tpe"\nsearch_options = {seed = 1}', "sweep.search_options = {seed = 1}: TPESampler has no"),
@@ -246,13 +246,13 @@ def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
             "sweep.search_options.interval = 0: expected at least 1",
         ),
         (TWO + 'search = "pbt"\nsearch_options = {i = 1}', "sweep.search_options.i = 1: there is no such key"),
-        (TWO + 'search = "pbt"\npruner = "asha"', 'sweep.pruner = "asha": pbt ends no trial'),
+        (TWO + 'search = "pbt"\npruner = "asha"', 'sweep.pruner = "asha": not supported with pbt'),
         ('trials = 0\nsearch = "tpe"', "sweep.trials = 0: "),
-        ('search = "tpe"', 'sweep.trials: missing, expected how many with search = "tpe"'),
+        ('search = "tpe"', 'sweep.trials: missing, expected the number of trials with search = "tpe"'),
         (TWO + 'search = "tpe"\nseeds = 2', "sweep.seeds = [0, 1]: "),
-        (TWO + 'search = "tpe"\nmetric = "validation_men"', 'sweep.metric = "validation_men": no record has it; did'),
-        (TWO + 'search = "tpe"\nmetric = "test_mean"', 'sweep.metric = "test_mean": known only generations later'),
-        (TWO + 'search = "tpe"\nmetric = "fitness"', 'sweep.metric = "fitness": no record has it'),
+        (TWO + 'search = "tpe"\nmetric = "validation_men"', 'sweep.metric = "validation_men": not a valid metric; did'),
+        (TWO + 'search = "tpe"\nmetric = "test_mean"', 'sweep.metric = "test_mean": available only generations later'),
+        (TWO + 'search = "tpe"\nmetric = "fitness"', 'sweep.metric = "fitness": not a valid metric'),
         (TWO + 'search = "tpe"\nset = ["cluster.address=auto"]', 'cluster.address = "auto": '),
         (
             'configs = "es_inverted_pendulum"\nmetric = "validation_mean"\npruner = "median"',
@@ -278,7 +278,7 @@ def test_problems_of_what_a_search_searches(tmp_path):
     assert ("sweep.space.algorithm.sigma", NO_VALUE) in problems(tmp_path, both)
     file = write(tmp_path, f'configs = "minutes.toml"\n{TWO}search = "pbt"')
     (tmp_path / "minutes.toml").write_text(GA.replace("generations = 3", "minutes = 1.0"))
-    with pytest.raises(ConfigError, match='training.generations: missing, expected how many with search = "pbt"'):
+    with pytest.raises(ConfigError, match='training.generations: missing, expected a number with search = "pbt"'):
         load_sweep(file)
 
 

@@ -1,4 +1,4 @@
-"""The watcher of a sweep: what it is notified of while trials are trained."""
+"""Watcher of a sweep: the events that it receives while trials are trained."""
 
 import sys
 
@@ -39,7 +39,7 @@ def test_damage_in_metrics_csv_stops_nothing(tmp_path, monkeypatch):
 
 
 def test_a_file_that_cannot_be_read_is_reported_once(tmp_path, capsys):
-    """While a trial's process leaves it as it is."""
+    """A run that stays damaged because the process of its trial does not write it."""
     sweep = load(tmp_path, ONE)
     (trial,) = sweep.points
     folder = sweep.out / trial.folder
@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_reported_once(tmp_path, capsys):
     ((number, reason),) = [event[1:] for event in listener.events if event[0] == "unreadable"]
     assert number == 0 and f"{folder / 'run.db'} is damaged" in reason
     SweepProgress(sweep).unreadable(trial, reason)
-    assert f"{trial.name} continues, but cannot be shown: {reason}" in capsys.readouterr().out
+    assert f"{trial.name} continues, but its progress cannot be read: {reason}" in capsys.readouterr().out
 
 
 def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What is to happen once a package is imported."""
+"""Callbacks after the import of a package."""
 
 import importlib
 import sys
@@ -20,7 +20,7 @@ def package(tmp_path, monkeypatch):
 def test_it_is_called_once_when_the_package_is_there(package):
     called = []
     once_imported(package, lambda: called.append(sys.modules[package].value))
-    assert importlib.util.find_spec(package) is not None and called == []  # to look for it is not to import it
+    assert importlib.util.find_spec(package) is not None and called == []  # finding a package does not import it
     module = importlib.import_module(package)
     importlib.reload(module)
     assert called == [3]

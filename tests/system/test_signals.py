@@ -1,4 +1,4 @@
-"""Signals that wait: none is lost, none comes too early, and everything is as before afterwards."""
+"""Deferred signals: no signal is lost or handled too early, and the handlers are restored afterwards."""
 
 import os
 import signal
@@ -15,12 +15,12 @@ HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Raised(BaseException):
-    """By the handler of a signal."""
+    """Exception raised by a signal handler."""
 
 
 @contextmanager
 def handled(sent):
-    """Inside, the signal raises."""
+    """Install a signal handler that raises an exception in the block."""
 
     def handler(*_):
         raise Raised
@@ -72,7 +72,7 @@ def test_other_threads_hold_nothing():
 
 
 def test_a_graph_is_traced_to_its_end(monkeypatch):
-    """TensorFlow 2.21 loses some of what is raised meanwhile: a Ctrl-C then had no effect, or ended with code 1."""
+    """TensorFlow 2.21 loses some exceptions during tracing: Ctrl-C then had no effect, or ended with code 1."""
     lane_function, traced = rollout.lane_function, []
 
     def interrupted(*arguments):

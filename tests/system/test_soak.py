@@ -1,4 +1,4 @@
-"""The soak tells what grows from what does not: by its rule, and in runs of some seconds with a planted leak."""
+"""The soak test detects growth: by its rule, and in runs of some seconds with a planted leak."""
 
 import re
 import subprocess
@@ -28,9 +28,9 @@ def sampled(values, tolerance=0.5, share=0.0):
         (np.full(90, 7.0), 0.5, False),
         (7 + NOISE, 2, False),
         (7 + np.arange(90) / 10, 0.5, True),
-        (7 + np.arange(90) // 8, 0.5, True),  # one every eighth time
+        (7 + np.arange(90) // 8, 0.5, True),  # one every eighth sample
         (7 + NOISE + np.arange(90) / 10, 2, True),
-        (7 + np.arange(90) / 10, 9, False),  # within what it may come to
+        (7 + np.arange(90) / 10, 9, False),  # within the allowed growth
         (7 - np.arange(90) / 10, 0.5, False),
         (np.minimum(np.arange(90), 29.0), 0.5, False),  # only in the first third
         (np.where(np.arange(90) < 60, 7.0, 9.0), 0.5, False),  # a step
@@ -65,7 +65,7 @@ def test_planted_leaks_are_told_from_what_does_not_grow():
 
 
 def grown(*leaks):
-    """What grows in a soak of some seconds, by its tables."""
+    """Return the quantities that grow in a soak of some seconds, from its tables."""
     options = ["--minutes", "0.1", "--kind", "ga", *(f"--leak={leak}" for leak in leaks)]
     command = [sys.executable, "-m", "tests.support.soak", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

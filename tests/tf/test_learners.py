@@ -1,4 +1,4 @@
-"""The examples that learn in graphs: what they collect is what was played."""
+"""The examples that learn in graphs: the collected data match the episodes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from neuroevo.tf import EnvPool
 
 
 def test_a2c_sums_discounted_rewards_up_to_the_critic_s_value():
-    """In an episode of three steps each, so that ends lie within a batch."""
+    """Episodes have three steps each, so that they end within a batch."""
     pool, again = (EnvPool("breakout", 4, seed=2, max_episode_steps=3) for _ in range(2))
     learner = a2c.Learner(pool, steps=7, updates=10)
     pool.reset(), again.reset()
@@ -39,7 +39,7 @@ def test_a2c_learns_in_one_call():
 
 
 def test_dqn_keeps_what_was_played():
-    """The buffer holds 5 steps of each environment; after 8 the oldest are gone."""
+    """The buffer holds 5 steps of each environment, so that the oldest of 8 steps are overwritten."""
     pool, again = (EnvPool("breakout", 3, seed=2, max_episode_steps=3) for _ in range(2))
     learner = dqn.Learner(pool, length=5, learning_starts=6, explored=4, target_every=4)
     first = [each.numpy() for each in learner.model.trainable_variables]

@@ -1,4 +1,4 @@
-"""EnvPool: episodes are those of make_vec, also inside graphs and of some of the environments."""
+"""EnvPool: episodes are identical to those of make_vec, also inside graphs and for subsets of the environments."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def actions_for(pool, steps, seed=0):
     ],
 )
 def test_episodes_are_those_of_gymnasium_s_interface(name, options):
-    """Until the first ends: what follows has seeds of another order."""
+    """Only until the first episode ends: later episodes have their seeds in another order."""
     pool, vector = EnvPool(name, 3, **options), make_vec(name, 3, autoreset_mode="SameStep", **options)
     seeds = [5, 6, 7]
     pool.reset(seeds=tf.constant(seeds, tf.int64))
@@ -77,7 +77,7 @@ def test_a_graph_plays_what_single_calls_play():
 
 
 def test_no_pool_waits_for_another():
-    """In one graph: TensorFlow orders the calls of one pool as they were written, and those of two pools not at all."""
+    """In one graph, TensorFlow orders the calls of one pool in program order, but not the calls of different pools."""
     one, other = (EnvPool("pong", 1) for _ in range(2))
 
     @tf.function
@@ -95,7 +95,7 @@ def test_no_pool_waits_for_another():
 
 
 def test_some_of_the_environments():
-    """What one does is not what the others do, in whichever calls they are stepped."""
+    """Environments are independent of each other, for any grouping into calls."""
     pool, together = EnvPool("Hopper-v5", 3), EnvPool("Hopper-v5", 3)
     seeds = tf.constant([1, 2, 3], tf.int64)
     for each in (pool, together):
@@ -124,7 +124,7 @@ def test_pools_of_equal_seeds_play_equal_episodes():
     for seed in (1, 1, 2):
         pool = EnvPool("Hopper-v5", 2, seed=seed)
         pool.reset()
-        for actions in actions_for(pool, 50):  # within which episodes end
+        for actions in actions_for(pool, 50):  # long enough for episodes to end
             pool.step(actions)
         seen.append(pool.observe().numpy())
     np.testing.assert_array_equal(seen[0], seen[1])

@@ -1,4 +1,4 @@
-"""Population: weights and outputs are those of genomes."""
+"""Population: weights and outputs are identical to those of genomes."""
 
 import numpy as np
 import pytest

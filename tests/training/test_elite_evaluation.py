@@ -1,4 +1,4 @@
-"""Test episodes that are played beside later generations: same results, in order, and across interruptions."""
+"""Test episodes played in parallel with later generations: same results, in order, and across interruptions."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def test_at_once_and_late_give_the_same_records():
         assert rows(pairs) == expected
         assert max(len(state.pending) for state, _ in pairs) == min(1 + (late - 1) // 3, 6)
         complete = []
-        for state, records in pairs:  # each finished generation's elite is evaluated or waits for it
+        for state, records in pairs:  # each finished generation's elite is tested or pending
             complete += [record.generation for record in records]
             waiting = [each.record.generation for each in state.pending]
             assert complete + waiting == list(range(state.generation))
@@ -62,7 +62,7 @@ def test_going_on_from_any_state(late):
         toy = ToyEvaluator()
         rest = rows(train(ALGORITHM, toy, TRAINING, stored))
         assert rows(whole[: stop + 1]) + rest == expected
-        # Of what was half over, only the other half is played again.
+        # Only the unfinished half of the episodes is played again.
         half_over = sum(int((each.steps > 0).sum()) for each in stored.pending)
         assert half_over >= 3 * len(stored.pending)
         tests = [call for call in toy.calls if call[0].max_steps == 0]

@@ -1,4 +1,4 @@
-"""The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
+"""The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and continuing from a state."""
 
 import re
 from dataclasses import replace
@@ -33,7 +33,7 @@ def timeless(record):
 
 
 def records_of(training):
-    """All records that a call of train() yields."""
+    """Return all records that a call of train() yields."""
     return [record for _, records in training for record in records]
 
 
@@ -56,7 +56,7 @@ def test_episodes_of_each_phase():
 
 
 def test_no_metric_may_have_the_name_of_a_column():
-    """For each column of a row, the list of all fitness too."""
+    """For each column of a row, including the list of all fitness."""
 
     class Own(GA):
         def metrics(self, before, after):
@@ -164,7 +164,7 @@ def test_budgets_end_a_run_after_the_generation_that_spends_them():
 
 
 class FakeClock:
-    """Nearly stands still but where a test moves it."""
+    """Clock that advances only slightly unless a test advances it."""
 
     def __init__(self, monkeypatch):
         self.now = 1000.0
@@ -175,7 +175,7 @@ class FakeClock:
         return self.now
 
     def generations(self, training, seconds, state=None, callback=None):
-        """Trains; the caller takes some seconds over what each generation yields. Returns the states."""
+        """Train, with a caller that spends some seconds after each yield; return the states."""
         states = []
         for each, _ in train(GA_SMALL, ToyEvaluator(late=2), training, state, callback):
             states.append(each)
@@ -184,7 +184,7 @@ class FakeClock:
 
 
 def test_minutes_are_those_of_the_whole_run(monkeypatch):
-    """Of checkpoints and callbacks of generations, of phases' callbacks, and of test episodes; of each session."""
+    """The time of checkpoints, callbacks and test episodes counts, in each session."""
     clock = FakeClock(monkeypatch)
 
     class Slow(Callback):
@@ -195,7 +195,7 @@ def test_minutes_are_those_of_the_whole_run(monkeypatch):
     by_caller = clock.generations(minutes, 60)
     assert [round(state.seconds) for state in by_caller if state.generation == 5][0] == 240
     assert by_caller[-1].generation == 5
-    assert by_caller[-1].seconds > 240  # the last elites' test episodes are waited for
+    assert by_caller[-1].seconds > 240  # waiting for the last elites' test episodes
     assert not by_caller[-1].pending
     by_callback = clock.generations(minutes, 0, callback=Slow())
     assert by_callback[-1].generation == 6  # two phases take 40 s
@@ -237,7 +237,7 @@ def test_nan_names_the_genome():
 
 def test_an_algorithm_without_validation():
     class Still(Algorithm):
-        """Asks for the same genomes; its elite is the first of them. Everything else is the base class's."""
+        """Algorithm that returns the same genomes, of which the first is the elite; otherwise the base class."""
 
         def init(self, seed, genomes=()):
             return State(seed)
@@ -278,7 +278,7 @@ def test_starting_from_other_genomes():
     state = start(GA_SMALL, settings(), others)
     list(train(GA_SMALL, toy, settings(generations=1), state))
     assert {episode.genome.parent for episode in toy.played(0, "population")} <= set(others[:3])
-    assert toy.played(0, "validation")[0].genome == others[0]  # a candidate, as the elite that it was
+    assert toy.played(0, "validation")[0].genome == others[0]  # a candidate as the previous elite
     search = RandomSearch(population=5, validation_candidates=2)
     toy = ToyEvaluator()
     list(train(search, toy, settings(generations=1), start(search, settings(), others)))
@@ -295,7 +295,7 @@ def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
 
 
 def test_behaviors_of_episodes_that_failed_are_left_out_of_the_mean():
-    """A genome that failed in one of its two episodes, and one that failed in both."""
+    """A genome with one failed episode of two, and a genome with two failed episodes."""
     told = []
 
     class Spy(RandomSearch):

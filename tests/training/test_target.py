@@ -1,4 +1,4 @@
-"""A target ends a run, after the same generation whenever test episodes are played; and what solved means."""
+"""A target ends a run after a generation that does not depend on timing; the meaning of "solved"."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ GENERATIONS = 30
 
 @pytest.fixture(scope="module")
 def means(tmp_path_factory):
-    """Validation and test means of a run without a target, by generation."""
+    """Validation and test means by generation of a run without a target."""
     path = tmp_path_factory.mktemp("whole") / "run"
     new_run(path, training={"generations": GENERATIONS})
     return [(row["validation_mean"], row["test_mean"]) for row in read_rows(path)]
@@ -41,7 +41,7 @@ def test_a_run_ends_when_validation_and_test_reach_the_target(tmp_path, means, l
 
 
 def test_an_elite_that_only_validation_praises_is_not_enough(tmp_path, means):
-    """The best of many is praised too much: somewhere a validation reaches what its test does not."""
+    """Selection makes validation optimistic: in some generation, validation reaches a value that the test does not."""
     praised = [(generation, sum(both) / 2) for generation, both in enumerate(means) if both[0] > both[1]]
     generation, target = praised[0]
     assert means[generation][0] >= target > means[generation][1]
@@ -70,7 +70,7 @@ def test_a_run_goes_on_to_a_higher_target(tmp_path, means):
     path, low, high = tmp_path / "run", means[2][1], means[10][1]
     first = new_run(path, training={"generations": GENERATIONS, "target": low})
     folder = RunFolder.resume(path)
-    assert play(folder).generation == first.generation  # nothing is left to do
+    assert play(folder).generation == first.generation  # the run is already finished
     second = play(RunFolder.resume(path, [f"training.target={high}"]))
     assert second.generation > first.generation
     third = play(RunFolder.resume(path, [f"training.target={max(map(max, means)) + 1}", "training.generations=25"]))
@@ -106,7 +106,7 @@ def test_a_maze_is_solved_at_the_goal():
     tables = {**TABLES, "env": {"name": "HardMaze-v0"}, "training": {"generations": 1, "target": "solved"}}
     assert make_config(tables).training.target == -5
     tables["env"] = {"name": "HardMaze-v0", "options": {"protocol": "uber"}}
-    with pytest.raises(UserError, match='training.target = "solved": what counts as solved is not known of HardMaze'):
+    with pytest.raises(UserError, match='training.target = "solved": HardMaze-v0 defines no solved return'):
         make_config(tables)
 
 

@@ -1,4 +1,4 @@
-"""TensorBoard event files, read by TensorFlow: the numbers of the metrics file, also after a run was resumed."""
+"""TensorBoard event files, read by TensorFlow: the values of the metrics file, also after a resume."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def events(folder, part="tensorboard"):
 
 
 def scalars(folder, part="tensorboard"):
-    """{tag: {step: value}}, where a file that starts at a step replaces what earlier files have from there on."""
+    """Return {tag: {step: value}}; a file that starts at a step replaces the events of earlier files from that step."""
     found = {}
     for file in events(folder, part):
         for event in file:

@@ -1,4 +1,4 @@
-"""`logging.trackers`: the real packages, offline, against the run's own metrics."""
+"""`logging.trackers`: metrics in the real packages, offline, match the run's metrics."""
 
 import json
 import struct
@@ -71,24 +71,24 @@ def test_mlflow_has_the_metrics_by_generation_and_a_resumed_run_goes_on(tmp_path
 
 
 def wandb_records(file):
-    """What one of wandb's own files holds: 7 bytes, then records in LevelDB's log format, in blocks of 32 KiB."""
+    """Yield the records of a wandb file: 7 bytes, then records in LevelDB's log format, in blocks of 32 KiB."""
     data, place, parts = file.read_bytes(), 7, b""
     assert data[:4] == b":W&B"
     while place + 7 <= len(data):
         left = 32768 - place % 32768
-        if left < 7:  # no header fits
+        if left < 7:  # too short for a header
             place += left
             continue
         length, kind = struct.unpack_from("<HB", data, place + 4)  # after a checksum
         parts += data[place + 7 : place + 7 + length]
         place += 7 + length
-        if kind in (1, 4):  # whole, or the last part
+        if kind in (1, 4):  # complete record or its last part
             yield parts
             parts = b""
 
 
 def wandb_history(path):
-    """The rows that wandb's own files hold, oldest first, and the configuration."""
+    """Return the rows in wandb's files, oldest first, and the configuration."""
     pytest.importorskip("wandb")
     from wandb.proto.wandb_internal_pb2 import Record
 
@@ -113,7 +113,7 @@ def test_wandb_has_the_metrics_and_a_resumed_run_goes_on(tmp_path):
     neuroevo.train(short("wandb", generations=3), {"logging.project": "mine"}, out=path, resume=True)
     rows, settings = wandb_history(path)
     deadline = time.monotonic() + 60
-    while len(rows) < 3 and time.monotonic() < deadline:  # a process of wandb's own writes them
+    while len(rows) < 3 and time.monotonic() < deadline:  # written by a separate wandb process
         time.sleep(0.1)
         rows, settings = wandb_history(path)
     assert [row["generation"] for row in rows] == [0, 1, 2]
@@ -143,13 +143,13 @@ def test_a_tracker_that_fails_ends_no_run(tmp_path, capsys):
         def _log(self, generation, numbers):
             if generation == 1:
                 raise ConnectionError("no route\nto host")
-            assert generation == 0  # it is not asked again
+            assert generation == 0  # not called again
 
         def _finish(self, error):
             raise AssertionError("it has failed")
 
     run = neuroevo.train(short("tensorboard"), out=tmp_path / "run", callbacks=[Failing()])
-    told = "the tracker json failed, and the run goes on without it: ConnectionError: no route to host"
+    told = "the tracker json failed; the run continues without it: ConnectionError: no route to host"
     assert len(run.rows()) == 3
     assert capsys.readouterr().err == f"neuroevo: {told}\n"
     assert told in (tmp_path / "run" / LOG).read_text()

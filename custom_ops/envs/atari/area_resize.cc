@@ -8,7 +8,7 @@
 namespace neuroevo {
 namespace {
 
-constexpr double kSliver = 1e-3;  // OpenCV leaves out a part of a pixel that is not larger
+constexpr double kSliver = 1e-3;  // OpenCV ignores smaller parts of a pixel
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::vector<AreaTap> AreaTaps(int in, int out_size) {
   return taps;
 }
 
-// Floats are added in OpenCV's order: along a row first, left to right, then down, each product rounded on its own.
+// Floats are added in OpenCV's order: along a row first, left to right, then down, with each product rounded.
 void AreaResize::ResizeRow(const uint8_t* row, float* line) const {
   for (int x = 0; x < kFrameSide; ++x) {
     const uint8_t* in = row + first_column_[x];
@@ -63,7 +63,7 @@ void AreaResize::ResizeRow(const uint8_t* row, float* line) const {
 
 void AreaResize::Convert(const uint8_t* gray, const ChangedRows& changed, uint8_t* frame) const {
   float line[kFrameSide], sum[kFrameSide];
-  int in_line = -1;  // the row that `line` is of; neighboring output rows share one
+  int in_line = -1;  // input row of `line`; neighboring output rows share an input row
   for (int y = 0; y < kFrameSide; ++y) {
     const AreaTap& tap = rows_[y];
     if (!tap.HasPartIn(changed)) continue;
@@ -74,7 +74,7 @@ void AreaResize::Convert(const uint8_t* gray, const ChangedRows& changed, uint8_
       in_line = row;
       for (int x = 0; x < kFrameSide; ++x) sum[x] += tap.weights[i] * line[x];
     }
-    // Halves go to the even neighbor.
+    // Halves round to even.
     for (int x = 0; x < kFrameSide; ++x) {
       frame[y * kFrameSide + x] = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
     }

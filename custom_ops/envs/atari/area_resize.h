@@ -1,4 +1,4 @@
-// From a gray screen to 84x84 by area averaging, to the same bits as OpenCV's resize with INTER_AREA, which is what
+// Area-averaging resize of a grayscale screen to 84x84, bit-identical to OpenCV's resize with INTER_AREA, which
 // gymnasium.wrappers.AtariPreprocessing uses.
 #ifndef NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
 #define NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
@@ -18,10 +18,10 @@ struct AreaTap {
   bool HasPartIn(const ChangedRows& changed) const;
 };
 
-// Of each of `out` pixels that `in` >= out pixels are shrunk to.
+// Return the tap of each of `out` pixels when shrinking `in` >= out pixels.
 std::vector<AreaTap> AreaTaps(int in, int out);
 
-// To any size: [height, 160] to [side, side]. Rows of the frame stay as they are that no changed row has a part in.
+// Resize from [height, 160] to [side, side]. Output rows that depend on no changed row are left unchanged.
 class AreaResizeTo {
  public:
   AreaResizeTo(int height, int side) : rows_(AreaTaps(height, side)), columns_(AreaTaps(kScreenWidth, side)) {}
@@ -31,7 +31,7 @@ class AreaResizeTo {
   std::vector<AreaTap> rows_, columns_;
 };
 
-// The same to 84x84, quicker.
+// Faster resize to 84x84.
 class AreaResize {
  public:
   // height: rows of the screen, more than 84.
@@ -41,7 +41,7 @@ class AreaResize {
   void Convert(const uint8_t* gray, const ChangedRows& changed, uint8_t* frame) const;
 
  private:
-  // 160 columns are less than 2 to a pixel, so a pixel touches at most 3. Those that touch 2 get one of weight 0.
+  // A pixel covers fewer than 2 of 160 columns, so it touches at most 3. If it touches 2, the third has weight 0.
   static constexpr int kColumnTaps = 3;
   void ResizeRow(const uint8_t* row, float* line) const;
 

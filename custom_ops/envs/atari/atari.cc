@@ -1,9 +1,9 @@
 // The Atari family: games of the Arcade Learning Environment, under the protocol of arXiv 1712.06567 ("uber") or under
 // that of gymnasium.wrappers.AtariPreprocessing with FrameStackObservation ("gymnasium").
 //
-// An episode starts from the emulator's start, see emulator.h. Everything random in it comes from the SplitMix64
-// sequence of its seed: with the first number n, 1 + n mod noop_max single-frame no-ops; the second, mod 2^31, seeds
-// ALE's generator of sticky actions. Then, under "uber" alone: if action 1 of the minimal set is FIRE, actions 1 and 2
+// An episode starts from the emulator's start state, see emulator.h. All randomness is derived from the SplitMix64
+// sequence of the seed: the first number n gives 1 + n mod noop_max single-frame no-ops; the second, mod 2^31, seeds
+// ALE's generator of sticky actions. Then, only under "uber": if action 1 of the minimal set is FIRE, actions 1 and 2
 // for one step each.
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -28,7 +28,7 @@
 namespace neuroevo {
 namespace {
 
-// An episode's own limit. Gymnasium's is one of ALE's episode frames, which count the no-ops too.
+// Default time limits. Gymnasium's limit applies to ALE's episode frames, which include the no-ops.
 constexpr int64_t kUberFrames = 400'000, kGymnasiumFrames = 108'000;
 
 // Steele, Lea and Flood 2014; the finalizer of one step from state `seed`. The sequence adds kGolden each time.
@@ -40,13 +40,13 @@ uint64_t SplitMix64(uint64_t seed) {
   return z ^ (z >> 31);
 }
 
-// As Gymnasium has it: UPFIRE for the emulator's PLAYER_A_UPFIRE.
+// Return Gymnasium's name of an action: UPFIRE for the emulator's PLAYER_A_UPFIRE.
 std::string NameOf(ale::Action action) {
   const std::string name = ale::action_to_string(action), player = "PLAYER_A_";
   return name.compare(0, player.size(), player) == 0 ? name.substr(player.size()) : name;
 }
 
-// What the environments of one pool share.
+// Settings and tables shared by the environments of one pool.
 struct Game {
   explicit Game(const EnvOptions& given) : options(ReadAtariOptions(given)) {
     const AtariEmulator emulator(options);
@@ -85,7 +85,7 @@ class AtariEnv : public Env, public EpisodeInfo {
     restart();
     const int noop_max = game_->options.noop_max;
     const int noops = noop_max == 0 ? 0 : 1 + static_cast<int>(SplitMix64(seed) % noop_max);
-    for (int i = 0; i < noops; ++i) {  // also where NOOP is not a minimal action, as in Backgammon
+    for (int i = 0; i < noops; ++i) {  // even if NOOP is not in the minimal action set, as in Backgammon
       emulator_.Act(ale::PLAYER_A_NOOP, /*draws=*/false);
       if (ale().game_over()) restart();
     }
@@ -102,7 +102,7 @@ class AtariEnv : public Env, public EpisodeInfo {
     end_ = {};
     view_->AfterReset(emulator_);
     PushFrame();
-    for (int age = 1; age < stack(); ++age) {  // what is before the first frame: none, or that frame
+    for (int age = 1; age < stack(); ++age) {  // padding before the first frame: zeros, or that frame
       uint8_t* older = Frame(age);
       if (game_->uber()) {
         std::fill_n(older, frame_bytes_, 0);
@@ -117,7 +117,7 @@ class AtariEnv : public Env, public EpisodeInfo {
     double reward = 0;
     bool done = false;
     for (int i = 0; i < game_->options.frame_skip && !done; ++i) {
-      reward += emulator_.Act(button, /*draws=*/i + 2 >= game_->options.frame_skip);  // what a view looks at
+      reward += emulator_.Act(button, /*draws=*/i + 2 >= game_->options.frame_skip);  // views read the last two frames
       end_ = {ale().game_over() || LifeIsLost(), ale().getEpisodeFrameNumber() >= last_frame_};
       done = end_.terminated || end_.truncated;
       if (!done) view_->AfterFrame(emulator_, i);
@@ -147,7 +147,7 @@ class AtariEnv : public Env, public EpisodeInfo {
   std::vector<std::string> InfoNames() const override { return {"lives", "episode_frame_number"}; }
   void Infos(int64_t* out) const override {
     out[0] = ale().lives();
-    out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start: no-ops are counted
+    out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start, no-ops included
   }
 
   void Behavior(void* out) const override {
@@ -168,7 +168,7 @@ class AtariEnv : public Env, public EpisodeInfo {
  private:
   ale::ALEInterface& ale() const { return emulator_.ale(); }
 
-  // The episode frame number at which the episode is over.
+  // Return the episode frame number at which the episode is truncated.
   int64_t LastFrame(int64_t max_frames) const {
     const int64_t now = ale().getEpisodeFrameNumber();
     const int64_t own = game_->uber() ? kUberFrames : kGymnasiumFrames - now;
@@ -183,11 +183,11 @@ class AtariEnv : public Env, public EpisodeInfo {
 
   int stack() const { return game_->options.stack; }
 
-  // The newest one for 0 (and for the stack's size), the oldest for 1, the next oldest for 2, ...
+  // Return the newest frame for 0 (and for the stack's size), the oldest for 1, the next oldest for 2, ...
   uint8_t* Frame(int age) { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
   const uint8_t* Frame(int age) const { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
 
-  // A pixel's stack of four bytes, sixteen pixels at a time.
+  // Interleave four frames to four bytes per pixel, sixteen pixels per iteration.
   void Interleave(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, uint8_t* pixels) const {
     int p = 0;
 #ifdef __SSE2__

@@ -21,9 +21,9 @@ using ale::stella::TIA;
 
 constexpr size_t kScreenBytes = 160 * 300;  // of each of the TIA's two frame buffers
 constexpr int kRamAddress = 0x80;
-constexpr int kEmulatorSeed = 0;  // while loading, where Adventure alone draws: to choose a mode
+constexpr int kEmulatorSeed = 0;  // used while loading, when only Adventure draws a number, to choose a mode
 
-// Members that the emulator keeps private and its snapshots leave out. An explicit instantiation may name them.
+// Private members of the emulator that its snapshots omit. An explicit instantiation may name private members.
 using TiaMembers = std::tuple<bool&, bool&, uint8_t*&, const uint8_t*&, const uint8_t*&, const uint8_t*&,
                               const uint8_t*&, const uint8_t*&, const uint32_t*&>;
 constexpr int kFramePointer = 2;  // index in TiaMembers
@@ -36,7 +36,7 @@ template struct UnsavedOfTia<&TIA::myPartialFrameFlag, &TIA::myFrameGreyed, &TIA
                              &TIA::myCurrentM0Mask, &TIA::myCurrentM1Mask, &TIA::myCurrentP0Mask, &TIA::myCurrentP1Mask,
                              &TIA::myCurrentPFMask>;
 
-// The action that a sticky one repeats.
+// The previous action, which sticky actions repeat.
 using LastAction = std::tuple<ale::Action&, float&, ale::Action&, float&>;
 LastAction Unsaved(StellaEnvironment& environment);
 template <auto... kMembers>
@@ -46,7 +46,7 @@ struct UnsavedOfEnvironment {
 template struct UnsavedOfEnvironment<&StellaEnvironment::m_player_a_action, &StellaEnvironment::m_paddle_a_strength,
                                      &StellaEnvironment::m_player_b_action, &StellaEnvironment::m_paddle_b_strength>;
 
-// The game's rules and score, of which ALEInterface is the owner.
+// The game's rules and score, owned by ALEInterface.
 ale::RomSettings*& SettingsOf(StellaEnvironment& environment);
 template <auto kMember>
 struct SettingsOfEnvironment {
@@ -54,7 +54,7 @@ struct SettingsOfEnvironment {
 };
 template struct SettingsOfEnvironment<&StellaEnvironment::m_settings>;
 
-// What ALEInterface::act works with.
+// Private state of ALEInterface::act.
 using ActionState = std::tuple<ale::ALEState&, ale::Action&, const bool&>;
 ActionState StateOf(StellaEnvironment& environment);
 template <auto... kMembers>
@@ -64,17 +64,17 @@ struct StateOfEnvironment {
 template struct StateOfEnvironment<&StellaEnvironment::m_state, &StellaEnvironment::m_player_a_action,
                                    &StellaEnvironment::m_use_paddles>;
 
-// ALE ends the process on a file it cannot load, so everything that it would object to is checked first.
+// Check everything that ALE rejects, since ALE ends the process for a file that it cannot load.
 void CheckRom(const std::filesystem::path& rom) {
   if (!std::filesystem::is_regular_file(rom)) ThrowNotFound("ROM file '", rom.string(), "' does not exist");
   std::ifstream file(rom, std::ios::binary);
   const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const std::string md5 = ale::stella::MD5(bytes.data(), static_cast<uint32_t>(bytes.size()));
-  // As ALEInterface::isSupportedROM, which leaks the settings. A name alone finds settings too.
+  // Like ALEInterface::isSupportedROM, which leaks the settings. A matching file name alone also finds settings.
   const std::unique_ptr<const ale::RomSettings> settings(ale::buildRomRLWrapper(rom, md5));
   if (!settings || settings->md5() != md5) {
     ThrowInvalid("file '", rom.string(), "' is not the ROM of a single-player game that ALE ", ALE_VERSION,
-                 " knows by its MD5 sum");
+                 " recognizes by its MD5 sum");
   }
 }
 
@@ -82,19 +82,20 @@ void CheckAvailable(const char* what, int value, const std::vector<unsigned>& av
   if (std::find(available.begin(), available.end(), static_cast<unsigned>(value)) != available.end()) return;
   std::string listed;
   for (unsigned each : available) listed += (listed.empty() ? "" : ", ") + std::to_string(each);
-  ThrowInvalid("atari option ", what, " is ", value, ", which ", game, " does not have; expected one of: ", listed);
+  ThrowInvalid("atari option ", what, " is ", value, ", which ", game, " does not support; expected one of: ", listed);
 }
 
 std::unique_ptr<ale::ALEInterface> Load(const AtariOptions& options) {
   CheckRom(options.rom);
-  static std::once_flag quiet;  // the mode is a plain global, and pools may be made by several threads at once
+  static std::once_flag quiet;  // the logger's mode is an unguarded global, and threads may create pools concurrently
   std::call_once(quiet, [] { ale::Logger::setMode(ale::Logger::Error); });
   auto ale = std::make_unique<ale::ALEInterface>();
   ale->setInt("random_seed", kEmulatorSeed);
   ale->setFloat("repeat_action_probability", static_cast<float>(options.repeat_action_probability));
   if (options.chips == AtariChips::kOurs) ale->setString("cpu", "neuroevo");
   ale->loadROM(options.rom);
-  // The loaded game's own mode and difficulty are not set again: naming them changes nothing. Others need a reset.
+  // The loaded game's default mode and difficulty are not set again, so that naming them has no effect. Other values
+  // need a reset.
   const std::string game = ale->romSettings->rom();
   bool reset = false;
   if (options.mode) {
@@ -149,7 +150,7 @@ void AtariEmulator::Restart(uint32_t random_seed) {
   } else {
     Unsaved(tia()) = *start_tia_;
     std::get<kFramePointer>(Unsaved(tia())) = media().currentFrameBuffer() + start_pixel_;  // the two buffers swap
-    // Not part of the state, but visible: a frame shorter than the last one leaves old lines standing.
+    // Not part of the saved state, but visible: a frame shorter than the last one leaves old lines in the buffer.
     std::memcpy(media().currentFrameBuffer(), start_screen_.data(), kScreenBytes);
     std::memcpy(media().previousFrameBuffer(), start_previous_screen_.data(), kScreenBytes);
   }
@@ -164,7 +165,7 @@ double AtariEmulator::Act(ale::Action action, bool draws) {
   const auto [state, last_action, paddles] = StateOf(environment);
   ale::stella::Random& random = environment.getEnvironmentRNG();
   if (random.nextDouble() >= repeat_action_probability_) last_action = action;
-  random.nextDouble();  // for the second player, who does nothing
+  random.nextDouble();  // ALE's draw for the second player, whose action is always NOOP
   ale::stella::Event* event = ale_->theOSystem->event();
   if (paddles) {
     state.applyActionPaddles(event, last_action, 1.0f, ale::PLAYER_B_NOOP, 0.0f);

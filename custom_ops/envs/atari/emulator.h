@@ -1,4 +1,4 @@
-// One emulator of the Arcade Learning Environment with a game in it, which can be put back to its start.
+// Emulator of the Arcade Learning Environment with a loaded game, which can be restored to its start state.
 #ifndef NEUROEVO_ENVS_ATARI_EMULATOR_H_
 #define NEUROEVO_ENVS_ATARI_EMULATOR_H_
 
@@ -21,23 +21,23 @@ namespace neuroevo {
 
 class AtariEmulator {
  public:
-  // Loads the game. Throws for a file that is no game's ROM and for a mode or difficulty that the game lacks.
+  // Load the game. Throws for a file that is not a game's ROM and for an unsupported mode or difficulty.
   explicit AtariEmulator(const AtariOptions& options);
 
-  // Back to the start, a snapshot taken after loading: in ale-py 0.12.1 reset_game draws from a running generator and
-  // RAM carries over, so that repeated resets differ. ALE's generator of sticky actions starts from random_seed.
+  // Restore the start state, a snapshot taken after loading: in ale-py 0.12.1 reset_game draws from a running generator
+  // and RAM carries over, so that repeated resets differ. random_seed seeds ALE's generator of sticky actions.
   void Restart(uint32_t random_seed);
 
-  // One frame with a legal action, as ALEInterface::act plays it, without the copies of screen, memory and sound that
-  // nothing here reads: ALE's getScreen, getRAM and getAudio stay as they were. Returns the reward; a game that is over
-  // stays over. The screen of a frame that is not drawn costs time only if it is asked for.
+  // Emulate one frame with a legal action like ALEInterface::act, but without the unused copies of screen, RAM and
+  // sound: ALE's getScreen, getRAM and getAudio are not updated. Returns the reward; a finished game stays finished.
+  // The screen of a frame that is not drawn is computed only on request.
   double Act(ale::Action action, bool draws);
 
   static constexpr int kRamBytes = 128;
   void ReadRam(uint8_t* out) const;  // the console's memory
 
   ale::ALEInterface& ale() const { return *ale_; }
-  int height() const { return static_cast<int>(ale_->getScreen().height()); }  // of a screen [height, 160]
+  int height() const { return static_cast<int>(ale_->getScreen().height()); }  // rows of a screen [height, 160]
 
   std::array<uint32_t, 256> Palette() const;  // 0x00RRGGBB for each palette index
 
@@ -52,8 +52,8 @@ class AtariEmulator {
   }
 
  private:
-  // What ALE's TIA::save, and so cloneState, leaves out: whether a frame is unfinished and where its next pixel goes
-  // (after loading, Q*bert and Tetris are in the middle of one), and the masks that place objects on the screen.
+  // State omitted by ALE's TIA::save, and so by cloneState: whether a frame is unfinished and the address of its next
+  // pixel (after loading, Q*bert and Tetris are within a frame), and the masks that place objects on the screen.
   using AleTiaState = std::tuple<bool, bool, uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*,
                                  const uint8_t*, const uint32_t*>;
 
@@ -64,13 +64,13 @@ class AtariEmulator {
   }
 
   std::unique_ptr<ale::ALEInterface> ale_;
-  Tia* tia_ = nullptr;  // ours, or none
+  Tia* tia_ = nullptr;  // our television chip, or null with ALE's
   float repeat_action_probability_;
   ale::ALEState start_;
-  // What a game's settings save is not all that they have: Chopper Command forgets whether it has begun, and Miniature
-  // Golf loads its numbers as others than it saved.
+  // A copy, because the saved state of a game's settings is incomplete: Chopper Command omits whether it has started,
+  // and Miniature Golf loads values other than those it saved.
   std::unique_ptr<const ale::RomSettings> start_settings_;
-  // Of our chip, and of ALE's.
+  // Snapshots of our chip and of ALE's.
   Tia::Snapshot start_snapshot_;
   std::optional<AleTiaState> start_tia_;
   ptrdiff_t start_pixel_ = 0;

@@ -1,6 +1,6 @@
-// A screen that a frame was made of, and which of its rows have changed since: a frame's rows that are made of others
-// need not be made again. From a step to the next a tenth of a screen's rows change in a quiet game, half in a busy
-// one.
+// Copy of the screen from which a frame was computed, for detecting changed rows: the frame's rows that depend only on
+// unchanged rows need not be recomputed. Per step a tenth of a screen's rows change in a quiet game, half in a busy
+// game.
 #ifndef NEUROEVO_ENVS_ATARI_KEPT_SCREEN_H_
 #define NEUROEVO_ENVS_ATARI_KEPT_SCREEN_H_
 
@@ -18,7 +18,7 @@ class KeptScreen {
 
   const uint8_t* pixels() const { return pixels_.data(); }  // [height, 160]
 
-  // Takes over another screen, and sets what says of its rows whether they have changed.
+  // Copy a new screen and set `changed` for each of its rows.
   void Take(const uint8_t* screen, ChangedRows* changed) {
     uint8_t* kept = pixels_.data();
     for (uint8_t& row_changed : *changed) {

@@ -11,7 +11,7 @@ constexpr int kMaxFrameSkip = 1000;
 constexpr int kMaxNoops = 1000;
 constexpr int kMaxStack = 16;
 constexpr int kRamBytes = 128;
-// OpenCV averages whole pixels by another rule below, and interpolates above the width of a screen.
+// Below this range OpenCV averages whole pixels by another rule, and above the width of a screen it interpolates.
 constexpr int kMinScreen = 32, kMaxScreen = 160;
 
 std::optional<int> OptionalInt(OptionReader* options, const std::string& key) {

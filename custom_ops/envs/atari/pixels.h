@@ -1,5 +1,5 @@
-// What the Atari 2600's television chip puts on a piece of a scanline, many pixels at a time. The emulator goes from
-// pixel to pixel where several objects share a line, up to a fifth of its time; Ale.cmake has it call this instead.
+// Vectorized drawing of a piece of a scanline as the Atari 2600's television chip does it. If several objects share a
+// line, ALE draws pixel by pixel, up to a fifth of its time; Ale.cmake patches it to call this function instead.
 #ifndef NEUROEVO_ENVS_ATARI_PIXELS_H_
 #define NEUROEVO_ENVS_ATARI_PIXELS_H_
 
@@ -13,29 +13,30 @@ namespace neuroevo {
 enum TiaBit : uint8_t { kPlayer0 = 1, kMissile0 = 2, kPlayer1 = 4, kMissile1 = 8, kBall = 16, kPlayfield = 32 };
 constexpr int kObjectSets = 64;
 
-// The piece. A mask points at its value for the first pixel; a pixel has the object where mask & pattern is not 0.
+// Piece of a scanline. A mask points to its value for the first pixel; a pixel has the object if mask & pattern is not
+// 0.
 struct TiaPiece {
   const uint32_t* playfield;
   const uint8_t *player_0, *player_1, *missile_0, *missile_1, *ball;
   uint32_t playfield_pattern;
   uint8_t player_0_pattern, player_1_pattern, missile_0_pattern, missile_1_pattern, ball_pattern;
-  int left_pixels;  // how many of its first pixels are in the left half of the screen; any number
+  int left_pixels;  // number of leading pixels in the left half of the screen; may be any integer
 };
 
-// What a set of objects does and looks like.
+// Collisions and colors of each set of objects.
 struct TiaTables {
-  const uint16_t* collisions;               // [64] as bits; none for no object
+  const uint16_t* collisions;               // [64] as bits; 0 for the empty set
   const uint8_t *left_color, *right_color;  // [64]: index into colors, in the two halves of the screen
-  const uint32_t* colors;                   // [4], of which the lowest byte counts
+  const uint32_t* colors;                   // [4], of which only the lowest byte is used
 };
 
-// Writes n pixels, the last of them in column 159 at most, and returns all collisions in them.
+// Write n pixels, the last in column 159 at most, and return all collisions in them.
 inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n, uint8_t* pixels);
 
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__) && defined(__AVX512VL__)
 
 inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n, uint8_t* pixels) {
-  constexpr int kWords = 32;  // of a vector; a pixel is a word, since then one permutation reaches all 64 sets
+  constexpr int kWords = 32;  // per vector; a pixel is a word, so that one permutation can index all 64 sets
   const auto load = [](const void* from) { return _mm512_loadu_si512(from); };
   const auto widen = [&](const uint8_t* from, int half) {
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from) + half));

@@ -9,19 +9,19 @@
 namespace neuroevo {
 namespace {
 
-constexpr int kGrayBits = 7;     // 255 * 2^7 fits 15 bits, and so a difference of greys 16 with its sign
+constexpr int kGrayBits = 7;     // 255 * 2^7 fits 15 bits, and so a signed difference of grays fits 16 bits
 constexpr int kWeightBits = 14;  // gray * weight fits 31 bits
 
-// Three passes over 16-bit greys, twice: to read, and for AVX-512. Lines have room for whole vectors.
+// Three passes over 16-bit grays, in a readable version and one for AVX-512. Lines are padded to whole vectors.
 constexpr int kPaddedWidth = 192;
 
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
 
-constexpr int kWords = 32;  // of a vector
+constexpr int kWords = 32;  // per vector
 
 __m512i Load(const int16_t* words) { return _mm512_loadu_si512(words); }
 
-// low + (((high - low) * weight) >> kWeightBits), put together from the product's two halves.
+// low + (((high - low) * weight) >> kWeightBits), assembled from the two halves of the product.
 __m512i Blend(__m512i low, __m512i high, __m512i weight) {
   const __m512i difference = _mm512_sub_epi16(high, low);
   const __m512i upper = _mm512_slli_epi16(_mm512_mulhi_epi16(difference, weight), 16 - kWeightBits);
@@ -40,7 +40,7 @@ class GrayLookup {
       const __m256i in_a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + x));
       const __m256i in_b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + x));
       __m512i gray = Look(in_a);
-      // Most of a screen is as it was a frame ago.
+      // Most pixels are unchanged since the last frame.
       if (_mm256_cmpneq_epu8_mask(in_a, in_b) != 0) gray = _mm512_max_epi16(gray, Look(in_b));
       _mm512_storeu_si512(out + x, gray);
     }
@@ -68,7 +68,7 @@ void BlendRows(const int16_t* top, const int16_t* bottom, int weight, int16_t* l
   }
 }
 
-// A vector of output pixels lies within 64 columns, which one permutation of two vectors can reach.
+// A vector of output pixels depends on 64 columns, which one permutation of two vectors can index.
 void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right, const int16_t* weight,
                   uint8_t* frame) {
   const __m512i half = _mm512_set1_epi16(1 << (kGrayBits - 1));
@@ -96,7 +96,7 @@ class GrayLookup {
 
   void Row(const uint8_t* a, const uint8_t* b, int16_t* out) const {
     for (int x = 0; x < kScreenWidth; ++x) out[x] = gray_[a[x]];
-    // Most of a screen is as it was a frame ago.
+    // Most pixels are unchanged since the last frame.
     if (std::memcmp(a, b, kScreenWidth) == 0) return;
     for (int x = 0; x < kScreenWidth; ++x) out[x] = std::max(out[x], gray_[b[x]]);
   }
@@ -147,7 +147,7 @@ std::vector<ScreenToFrame::Tap> ScreenToFrame::Taps(int in) {
 
 void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, const ChangedRows& changed, uint8_t* frame) const {
   const GrayLookup lookup(gray_.data());
-  // Almost every screen row is needed by some output row, most by one: two rows of greys are kept and reused.
+  // Almost every screen row is used by an output row, most by only one: two rows of grays are cached.
   int16_t gray[2][kScreenWidth], line[kPaddedWidth] = {};
   int row_of[2] = {-1, -1};
   const auto gray_row = [&](int row) -> const int16_t* {

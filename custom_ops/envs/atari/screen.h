@@ -1,5 +1,6 @@
-// From two screens of palette indices to one 84x84 gray frame: gray, pixel-wise maximum, bilinear resize with aligned
-// corners, rounding; as the protocol of arXiv 1712.06567 (its 2018 code kept floats where this rounds to uint8).
+// Conversion of two screens of palette indices to an 84x84 grayscale frame: grayscale, pixel-wise maximum, bilinear
+// resize with aligned corners, rounding; as in the protocol of arXiv 1712.06567 (whose 2018 code keeps floats without
+// rounding).
 #ifndef NEUROEVO_ENVS_ATARI_SCREEN_H_
 #define NEUROEVO_ENVS_ATARI_SCREEN_H_
 
@@ -13,7 +14,7 @@ constexpr int kScreenWidth = 160;
 constexpr int kFrameSide = 84;
 constexpr int kFramePixels = kFrameSide * kFrameSide;
 
-// [height]: not 0 for the rows of a screen that are not as they were when a frame was made of it.
+// [height]: nonzero for the rows of a screen that have changed since the last frame was computed.
 using ChangedRows = std::vector<uint8_t>;
 
 class ScreenToFrame {
@@ -21,9 +22,9 @@ class ScreenToFrame {
   // rgb: 0x00RRGGBB for each of the 256 palette indices. height: rows of the screen.
   ScreenToFrame(const std::array<uint32_t, 256>& rgb, int height);
 
-  // a, b: screens [height, 160]; frame: [84, 84], of which rows stay as they are that no changed row has a part in.
-  // Integer arithmetic, so that every build gives the same pixels; within half a gray level of the real-valued result,
-  // plus rounding.
+  // a, b: screens [height, 160]; frame: [84, 84], whose rows that depend on no changed row are left unchanged. Integer
+  // arithmetic, so that all builds give identical pixels; within half a gray level of the real-valued result, plus
+  // rounding.
   void Convert(const uint8_t* a, const uint8_t* b, const ChangedRows& changed, uint8_t* frame) const;
 
  private:
@@ -35,7 +36,7 @@ class ScreenToFrame {
 
   std::array<int16_t, 256> gray_;  // in 1/128 gray levels
   std::vector<Tap> rows_;
-  // The columns' taps, as arrays for vectors: what is behind the last column reads column 0 and goes nowhere.
+  // The columns' taps, padded for vectors: entries after the last column read column 0 and are not stored.
   static constexpr int kPaddedSide = 96;
   std::array<int16_t, kPaddedSide> left_{}, right_{}, column_weight_{};
 };

@@ -12,7 +12,7 @@
 namespace neuroevo {
 namespace {
 
-// The last two frames as they are in the emulator at the end of a step.
+// View of the emulator's last two screens at the end of a step.
 class UberView : public AtariView {
  public:
   UberView(std::shared_ptr<const ScreenToFrame> screen_to_frame, int height)
@@ -45,20 +45,20 @@ struct GymnasiumTables {
       for (int i = 0; i < 256; ++i) levels[plane][i] = static_cast<uint8_t>(palette[i] >> (16 - 8 * plane));
     }
     if (!options.grayscale) return;
-    // As ALE's getScreenGrayscale: a color's index is even and the next entry is its gray. A PAL game loses its color
-    // where a frame has an odd number of lines: then the index is odd, and ALE's gray is the next color's blue. What
-    // is behind the palette's end is ALE's next palette, which begins with black.
+    // As in ALE's getScreenGrayscale: a color's index is even and the next entry is its gray. A PAL game loses its
+    // color if a frame has an odd number of lines: then the index is odd, and ALE's gray is the next color's blue.
+    // After the palette's end follows ALE's next palette, which starts with black.
     for (int i = 0; i < 255; ++i) levels[0][i] = static_cast<uint8_t>(palette[i + 1] & 255);
     levels[0][255] = 0;
   }
   int frame_skip, height, side;
-  std::vector<std::array<uint8_t, 256>> levels;  // of each plane: what becomes of a color's index
+  std::vector<std::array<uint8_t, 256>> levels;  // for each plane, the level of each color index
   AreaResize resize;
   AreaResizeTo resize_to;
 };
 
-// Two buffers of screens, the last and the one before, whose maximum is taken in place of the last. A step that ends
-// early leaves one or both as they were; the last frame of an episode shows both.
+// View of two screen buffers, the last and the previous screen, with their maximum stored in the last. A step that ends
+// early leaves one or both unchanged; the last frame of an episode is computed from both.
 class GymnasiumView : public AtariView {
  public:
   explicit GymnasiumView(std::shared_ptr<const GymnasiumTables> tables)
@@ -87,7 +87,7 @@ class GymnasiumView : public AtariView {
   }
 
   void Write(const AtariEmulator&, uint8_t* frame) override {
-    // What is shown stands in place of the last screen until another is taken, which is at the next reset then.
+    // The shown screen replaces the last one until another is taken, which happens at the next reset in this case.
     const bool last_taken = std::exchange(last_taken_, false);
     const int side = tables_->side;
     for (size_t plane = 0; plane < tables_->levels.size(); ++plane) {

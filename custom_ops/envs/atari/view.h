@@ -1,5 +1,4 @@
-// What a protocol shows of the emulator: one frame at the reset and after every step, 84x84 and gray unless options say
-// otherwise.
+// Observations of the two protocols: one frame at the reset and after every step, by default 84x84 and grayscale.
 #ifndef NEUROEVO_ENVS_ATARI_VIEW_H_
 #define NEUROEVO_ENVS_ATARI_VIEW_H_
 
@@ -15,15 +14,15 @@ class AtariView {
  public:
   virtual ~AtariView() = default;
 
-  // After a reset, and after frame `index` of a step unless it ended the episode.
+  // Called after a reset, and after frame `index` of a step unless the frame ended the episode.
   virtual void AfterReset(const AtariEmulator&) {}
   virtual void AfterFrame(const AtariEmulator&, int /*index*/) {}
 
-  // At the end of a reset or a step: writes the frame [planes, side, side].
+  // Write the frame [planes, side, side]; called at the end of a reset or a step.
   virtual void Write(const AtariEmulator& emulator, uint8_t* frame) = 0;
 };
 
-// Makes the views of one pool, which share their tables. uber: see screen.h. gymnasium: as
+// Factory of the views of one pool, which share their tables. uber: see screen.h. gymnasium: like
 // gymnasium.wrappers.AtariPreprocessing of Gymnasium 1.3.0.
 using AtariViewFactory = std::function<std::unique_ptr<AtariView>()>;
 AtariViewFactory MakeAtariViewFactory(const AtariOptions& options, const AtariEmulator& emulator);

@@ -18,7 +18,7 @@ GymnasiumEpisode::GymnasiumEpisode(WorkerPlace* place, const EnvSpec& spec, int6
 
 GymnasiumResult GymnasiumEpisode::Reset(uint64_t seed) {
   seed_ = seed;
-  worker_ = -1;  // nobody has anything of the new episode to catch up with
+  worker_ = -1;  // the new episode has no steps to replay yet
   actions_.clear();
   failure_.clear();
   answers_ = 0;
@@ -59,7 +59,7 @@ void GymnasiumEpisode::Ask(const std::function<void(GymnasiumWorker*)>& ask) {
       ask(worker.get());
       worker_ = number;
       return;
-    } catch (const GymnasiumWorker::FailedBefore&) {  // at what another slot has asked, whose retry it is
+    } catch (const GymnasiumWorker::FailedBefore&) {  // another slot's request failed and counts the retry
       if (limit_ == 0 || !worker->replaceable()) throw;
       place_->Replace(number);
     } catch (const Error& error) {
@@ -77,7 +77,7 @@ void GymnasiumEpisode::CatchUp(GymnasiumWorker* worker) {
   const int64_t steps = std::exchange(steps_, 0);
   const auto behaved = behavior_;
   const auto last = observation_;
-  // Whatever is thrown, the episode is where it was.
+  // Restore the episode's state on any exception.
   struct Restore {
     ~Restore() {
       episode->answers_ = expected;
@@ -100,8 +100,8 @@ void GymnasiumEpisode::CatchUp(GymnasiumWorker* worker) {
     ended = (result.end.terminated || result.end.truncated) && index + 1 < steps;
   }
   if (!ended && answers_ == expected) return;
-  failure_ = Concat("its worker failed, and played again from its seed with the same ", steps,
-                    " actions the episode went another way: the environment is not reproducible");
+  failure_ = Concat("its worker failed, and replaying the episode from its seed with the same ", steps,
+                    " actions gave different results: the environment is not reproducible");
 }
 
 GymnasiumResult GymnasiumEpisode::AskForReset(GymnasiumWorker* worker) {
@@ -135,7 +135,7 @@ void GymnasiumEpisode::Note(const GymnasiumResult& result) {
 
 void GymnasiumEpisode::SayAgain(const Error& error) const {
   const std::string what = error.what();
-  std::fprintf(stderr, "%s; another process plays the episode again (%lld of %lld times)\n",
+  std::fprintf(stderr, "%s; another process replays the episode (retry %lld of %lld)\n",
                what.substr(0, what.find('\n')).c_str(), static_cast<long long>(retries_),
                static_cast<long long>(limit_));
 }

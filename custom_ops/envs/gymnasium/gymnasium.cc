@@ -1,16 +1,15 @@
-// The Gymnasium family: any environment that gymnasium.make makes, in Python processes
-// (neuroevo/envs/gymnasium/worker.py), over which the slots are spread in turn. A step blocks the thread that asks for
-// it while its worker works.
+// The Gymnasium family: any environment that gymnasium.make supports, in Python worker processes
+// (neuroevo/envs/gymnasium/worker.py), over which the slots are distributed round-robin. A step blocks the calling
+// thread until its worker replies.
 //
-// Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, behavior
-// (keys of its info whose numbers are the behavior, one a line), workers (at most; there are no more than slots),
-// timeout (seconds that a worker may take for an answer), retries (how often an episode is played again if its worker
-// fails, see episode.h).
+// Options: command (program and arguments of a worker, one per line), id and keywords (JSON) of the environment,
+// behavior (keys of its info that form the behavior, one per line), workers (maximum number; never more than slots),
+// timeout (seconds within which a worker must reply), retries (how often an episode is replayed if its worker fails,
+// see episode.h).
 //
-// A frame is a step. An episode ends when the environment says so, after max_frames, or after 100,000 steps where the
-// environment has no limit of its own. A reward, a behavior or an observation that is not finite ends the episode
-// there, with reward 0 for that step and the reason as its failure; the observation stays the last finite one, at first
-// zeros.
+// A frame is a step. An episode ends when the environment terminates or truncates it, after max_frames, or after
+// 100,000 steps if the environment has no limit. A non-finite reward, behavior or observation ends the episode with
+// reward 0 for that step and the reason as its failure; the observation remains the last finite one, initially zeros.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -36,7 +35,7 @@ namespace neuroevo {
 namespace {
 
 constexpr int64_t kMaxWorkers = 4096, kMaxRetries = 1000;
-constexpr int64_t kMaxSteps = 100'000;  // of an episode whose environment has no limit
+constexpr int64_t kMaxSteps = 100'000;  // step limit for environments without a limit
 constexpr double kTimeout = 300, kMaxTimeout = 1e6;
 
 template <class T>
@@ -49,7 +48,7 @@ bool AllFinite(const char* bytes, size_t size) {
   return true;
 }
 
-// The workers of a pool, and how they have described their environment.
+// Workers of a pool, and their description of the environment.
 class GymnasiumWorkers {
  public:
   explicit GymnasiumWorkers(const EnvOptions& given) {
@@ -82,7 +81,7 @@ class GymnasiumWorkers {
       const ProcessLock lock(AllMutex());
       All().erase(this);
     }
-    for (auto& place : places_) place->Leave();  // so that they end at the same time
+    for (auto& place : places_) place->Leave();  // first, so that all workers exit concurrently
   }
   GymnasiumWorkers(const GymnasiumWorkers&) = delete;
   GymnasiumWorkers& operator=(const GymnasiumWorkers&) = delete;
@@ -91,7 +90,7 @@ class GymnasiumWorkers {
   int64_t max_steps() const { return max_steps_; }
   int64_t retries() const { return retries_; }
 
-  // The place of a slot's worker. Slots come in order, and the first ones start the workers.
+  // Return the place of a slot's worker. Slots are created in order, and the first slots start the workers.
   WorkerPlace* Of(int64_t slot) {
     const int64_t index = slot % limit_;
     if (index == static_cast<int64_t>(places_.size())) {
@@ -110,7 +109,7 @@ class GymnasiumWorkers {
   }
 
  private:
-  // Those of all pools, for EndStuck().
+  // The workers of all pools, for EndStuck().
   static std::set<GymnasiumWorkers*>& All() {
     static auto* all = new std::set<GymnasiumWorkers*>();
     return *all;
@@ -143,7 +142,7 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
   }
 
   StepResult Step(const void* action) override {
-    end_ = {true, false};  // if it has a failure, or gets one
+    end_ = {true, false};  // applies if the episode has failed or fails below
     if (!failure_.empty()) return {0, true};
     ++steps_;
     const GymnasiumResult result = episode_.Step(action);
@@ -169,7 +168,7 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
   int64_t Retries() const override { return episode_.retries(); }
 
  private:
-  // Sets failure_ if the environment has failed.
+  // Set failure_ if a value is not finite.
   void Check(const GymnasiumResult& result) {
     if (!episode_.failure().empty()) {
       failure_ = episode_.failure();
@@ -202,7 +201,7 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
   }
 
   const std::shared_ptr<GymnasiumWorkers> workers_;
-  mutable GymnasiumEpisode episode_;  // to be shown, it may have to be played again
+  mutable GymnasiumEpisode episode_;  // mutable because rendering may require a replay
   int64_t steps_ = 0, last_step_ = 0;
   std::vector<char> observation_;  // the last finite one
   std::string failure_;
@@ -229,8 +228,8 @@ const bool registered = RegisterEnvFamily(
 
 extern "C" {
 
-// Kills the workers that have been at work on one request for longer than this number of seconds, from 0 to
-// kMaxTimeout; callers that wait for them get an error. For the end of a run whose environment hangs.
+// Kill the workers that have been busy with one request for longer than `seconds`, in [0, kMaxTimeout]; callers that
+// wait for them get an error. Used to end a run whose environment hangs.
 __attribute__((visibility("default"))) void neuroevo_gymnasium_end_stuck(double seconds) {
   const double within = std::fmin(std::fmax(seconds, 0), neuroevo::kMaxTimeout);  // a NaN too
   neuroevo::GymnasiumWorkers::EndStuck(std::chrono::milliseconds(static_cast<int64_t>(1000 * within)));

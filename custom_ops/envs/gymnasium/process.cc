@@ -16,7 +16,7 @@
 namespace neuroevo {
 namespace {
 
-// Starts the process; an error number, or 0. posix_spawn is safe in a process with threads, as fork is not.
+// Start the process and return an error number, or 0. posix_spawn, unlike fork, is safe in a process with threads.
 int Spawn(char* const* arguments, int input, pid_t* id) noexcept {
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -27,7 +27,7 @@ int Spawn(char* const* arguments, int input, pid_t* id) noexcept {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  int error = posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);  // which takes memory
+  int error = posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);  // fails if memory runs out
   if (error == 0) error = posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   if (error == 0) error = posix_spawn(id, arguments[0], &files, &attributes, arguments, environ);
   posix_spawnattr_destroy(&attributes);
@@ -56,7 +56,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, int input, s
 
 ChildProcess::~ChildProcess() {
   if (!mine()) {
-    keeper_.detach();  // there are no other threads in a fork
+    keeper_.detach();  // the keeper thread does not exist in a fork
     return;
   }
   Kill();
@@ -78,7 +78,7 @@ void ChildProcess::Keep(char* const* arguments, int input, const std::function<v
   changed_.notify_all();
   if (error != 0) return;
   siginfo_t info;
-  // It is reaped under the lock, so that Kill() cannot meet another process with its number.
+  // The process is reaped under the lock, so that Kill() cannot hit another process that reuses its id.
   while (waitid(P_PID, id, &info, WEXITED | WNOWAIT) == -1 && errno == EINTR) {
   }
   {

@@ -9,7 +9,7 @@ namespace neuroevo {
 namespace {
 
 constexpr int64_t kMaxActions = 1 << 20;
-constexpr uint32_t kMaxRank = 8, kMaxSide = 1 << 13;  // of observations; of a screen
+constexpr uint32_t kMaxRank = 8, kMaxSide = 1 << 13;  // limits of observations and of screens
 
 template <class... Parts>
 [[noreturn]] void ThrowMalformed(const Parts&... parts) {
@@ -57,7 +57,7 @@ GymnasiumSpec ReadGymnasiumSpec(MessageReader* message) {
   spec.observation_dtype = kDTypes[dtype];
   const auto rank = message->Number<uint32_t>("rank");
   if (rank < 1 || rank > kMaxRank) ThrowMalformed("observation rank ", rank, ", expected 1 to ", kMaxRank);
-  int64_t room = static_cast<int64_t>(kMaxMessageBytes) / 16;  // numbers that fit a message, whatever their dtype
+  int64_t room = static_cast<int64_t>(kMaxMessageBytes) / 16;  // numbers that fit in a message with any dtype
   for (uint32_t i = 0; i < rank; ++i) {
     const auto dimension = message->Number<int64_t>("dimension");
     if (dimension < 1 || dimension > room)

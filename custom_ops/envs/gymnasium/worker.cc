@@ -15,11 +15,11 @@
 namespace neuroevo {
 namespace {
 
-constexpr std::chrono::seconds kGoodbye{2};  // for closing its environments, after which it is killed
-constexpr std::chrono::seconds kLast{1};     // between the end of what it sends and its own
-constexpr double kStart = 300;               // seconds that its start may take, if an answer may not take longer
+constexpr std::chrono::seconds kGoodbye{2};  // time to close its environments before it is killed
+constexpr std::chrono::seconds kLast{1};     // wait for the process's exit after its end of the socket was closed
+constexpr double kStart = 300;               // minimum timeout of the start, in seconds
 constexpr size_t kBufferBytes = 1 << 16;
-constexpr char kNoMemory[] = "no memory left";  // for which a string has room in itself
+constexpr char kNoMemory[] = "no memory left";  // fits a string's inline buffer, so that nothing is allocated
 
 using Clock = std::chrono::steady_clock;
 int64_t Now() { return Clock::now().time_since_epoch().count(); }
@@ -29,7 +29,7 @@ int64_t Now() { return Clock::now().time_since_epoch().count(); }
 SocketPair::SocketPair() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw Error(Error::Kind::kInternal, Concat("there is no socket for a gymnasium worker: ", std::strerror(errno)));
+    throw Error(Error::Kind::kInternal, Concat("cannot create a gymnasium worker's socket: ", std::strerror(errno)));
   }
   ours_ = ends[0];
   theirs_ = ends[1];
@@ -55,14 +55,14 @@ void SocketPair::SetTimeout(double seconds) const {
   for (int direction : {SO_RCVTIMEO, SO_SNDTIMEO}) setsockopt(ours_, SOL_SOCKET, direction, &limit, sizeof(limit));
 }
 
-// One thread's use of the worker, from the request to the answer.
+// Scope of one thread's exclusive use of the worker, from the request to the reply.
 class GymnasiumWorker::Turn {
  public:
   Turn(GymnasiumWorker* worker, const char* doing, int64_t slot) : worker_(worker), lock_(worker->mutex_) {
     worker_->doing_ = doing;
     worker_->slot_ = slot;
     if (!worker_->process_.mine()) {
-      worker_->Throw(Error::Kind::kEnvironment, "it is the worker of the process that this one was forked from");
+      worker_->Throw(Error::Kind::kEnvironment, "the worker belongs to the process that this one was forked from");
     }
     if (!worker_->broken_.empty()) {
       throw FailedBefore(Error::Kind::kEnvironment, worker_->Message(worker_->broken_));
@@ -88,7 +88,7 @@ GymnasiumWorker::GymnasiumWorker(const GymnasiumSettings& settings, int64_t inde
   MessageWriter hello(GymnasiumMessage::kHello);
   hello.Number(kGymnasiumVersion).Number(static_cast<uint64_t>(getpid()));
   hello.Text(settings.id).Text(settings.keywords).Text(settings.behavior);
-  Send(hello.Finish());  // one that has died already is found out by who waits for its answer
+  Send(hello.Finish());  // a worker that has already died is detected while waiting for its reply
 }
 
 GymnasiumWorker::~GymnasiumWorker() {
@@ -98,7 +98,7 @@ GymnasiumWorker::~GymnasiumWorker() {
 
 std::string GymnasiumWorker::Description() {
   const Turn turn(this, "start", -1);
-  // Who asks first may have asked for nonsense.
+  // The first caller's options may be invalid, which is the caller's error.
   if (description_.empty()) Exchange([&] { Introduce(Error::Kind::kInvalidArgument); });
   return description_;
 }
@@ -143,7 +143,7 @@ void GymnasiumWorker::Introduce(Error::Kind kind) {
   MessageReader answer(body);
   if (answer.kind() == GymnasiumMessage::kError) Break(ReadGymnasiumError(&answer), kind);
   if (!settings_.description.empty() && body != settings_.description) {
-    Break("its environment has other spaces than the first worker's");
+    Break("its environment's spaces differ from the first worker's");
   }
   description_ = body;
   socket_.SetTimeout(settings_.timeout);
@@ -184,7 +184,7 @@ std::string_view GymnasiumWorker::Receive() {
     std::memcpy(&length, buffer_.data(), sizeof(length));
     if (length < 1 || length > kMaxMessageBytes) Break(Concat("it sent a message of ", length, " bytes"));
     expected = sizeof(length) + length;
-    // By what has come, not by what it says will come; and with room for a byte too many, which would be noticed.
+    // Grow with the received bytes, not the announced length, plus one byte to detect a message that is too long.
     if (have == buffer_.size()) buffer_.resize(std::min(expected + 1, 2 * have));
   }
   if (have > expected) Break("it sent more than one answer");
@@ -201,12 +201,12 @@ void GymnasiumWorker::Throw(Error::Kind kind, const std::string& why) const { th
 
 void GymnasiumWorker::Break(const std::string& why, Error::Kind kind) {
   process_.Kill();
-  broken_ = kNoMemory;  // and stays so where there is none for why
+  broken_ = kNoMemory;  // remains if memory runs out for the reason
   broken_ = why;
   Throw(kind, why);
 }
 
-// errno: of the call that got no answer.
+// errno must be that of the failed receive call.
 void GymnasiumWorker::BreakSilent() {
   if (errno == EAGAIN || errno == EWOULDBLOCK) {
     Break(Concat("no answer within ", description_.empty() ? std::max(kStart, settings_.timeout) : settings_.timeout,

@@ -18,7 +18,7 @@ WorkerPlace::Occupant WorkerPlace::now() {
 }
 
 void WorkerPlace::Replace(int64_t number) {
-  std::shared_ptr<GymnasiumWorker> failed;  // it ends without the lock, once nobody waits for it any more
+  std::shared_ptr<GymnasiumWorker> failed;  // destroyed without the lock, after the last user has released it
   std::lock_guard<std::mutex> lock(mutex_);
   if (now_.number != number) return;
   failed = std::exchange(now_.worker, std::make_shared<GymnasiumWorker>(settings_, index_));

@@ -1,4 +1,4 @@
-// A place among the workers of a pool: the process that works there, and those that come after it if it fails.
+// Place among the workers of a pool: holds the current worker, and its replacements after failures.
 #ifndef NEUROEVO_ENVS_GYMNASIUM_WORKER_PLACE_H_
 #define NEUROEVO_ENVS_GYMNASIUM_WORKER_PLACE_H_
 
@@ -11,22 +11,22 @@
 
 namespace neuroevo {
 
-// Used by the slots whose environments are here, each by a thread of its own.
+// Worker place, shared by the slots whose environments run here. Thread-safe.
 class WorkerPlace {
  public:
-  // Starts the first worker. settings: must outlive the place.
+  // Start the first worker. settings: must outlive the place.
   WorkerPlace(const GymnasiumSettings& settings, int64_t index);
 
   struct Occupant {
     std::shared_ptr<GymnasiumWorker> worker;
-    int64_t number;  // 0 for the first one
+    int64_t number;  // 0 for the first worker
   };
   Occupant now();
 
-  // Puts another process in the place of the worker of this number, which has failed, unless somebody has done that.
+  // Replace the failed worker of this number by a new process, unless another slot has already done so.
   void Replace(int64_t number);
 
-  // While it lives, a new worker is brought to where an episode is.
+  // Scope guard that marks the replay of an episode in a new worker.
   class CatchUp {
    public:
     explicit CatchUp(WorkerPlace* place);
@@ -39,15 +39,15 @@ class WorkerPlace {
   };
 
   void Leave();
-  // Ends the worker for good if it has worked on one request for longer than that, or on catching up.
+  // Kill the worker, without a replacement, if it has been busy with a request or a replay for longer than `time`.
   void EndIfStuck(std::chrono::milliseconds time);
 
  private:
   const GymnasiumSettings& settings_;
   const int64_t index_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   Occupant now_;
-  int64_t catching_up_ = 0;  // episodes
+  int64_t catching_up_ = 0;  // number of episodes being replayed
   std::chrono::steady_clock::time_point catching_up_since_;
 };
 

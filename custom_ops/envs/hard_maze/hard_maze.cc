@@ -1,12 +1,13 @@
 // The hard maze of Lehman and Stanley, "Abandoning Objectives: Evolution through the Search for Novelty Alone" (2011):
-// a robot is to find the goal of a maze where the way towards it is a dead end.
+// a robot must find the goal of a maze in which the direct way leads into a dead end.
 //
-// A step is a frame. The reward is 0, but minus the distance to the goal for the last step (the paper's fitness less a
-// constant), and the behavior is where the robot is. An episode is cut off after max_frames or max_episode_steps.
-//   protocol=lehman   the paper: actions change speeds, and to come within 5 units of the goal ends the episode
-//   protocol=uber     the code of arXiv 1712.06567: actions are speeds to approach, and nothing but the cut-off ends it
-// Actions are in [-1, 1], and what is beyond is cut off; in the paper's code 0 to 1, in the other one -0.5 to 0.5.
-// Nothing is random: an episode does not depend on its seed.
+// A step is a frame. The reward is 0, except for minus the distance to the goal in the last step (the paper's fitness
+// less a constant), and the behavior is the robot's position. An episode is truncated after max_frames or
+// max_episode_steps.
+//   protocol=lehman   the paper: actions change speeds, and coming within 5 units of the goal ends the episode
+//   protocol=uber     the code of arXiv 1712.06567: actions are target speeds, and only the time limit ends the episode
+// Actions are clipped to [-1, 1], which corresponds to 0 to 1 in the paper's code and -0.5 to 0.5 in the other code.
+// Episodes are deterministic and do not depend on the seed.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -25,9 +26,9 @@
 namespace neuroevo {
 namespace {
 
-constexpr int64_t kMaxEpisodeSteps = 100'000;  // an environment keeps its path
+constexpr int64_t kMaxEpisodeSteps = 100'000;  // limits the memory of an environment's path
 
-// What the environments of one pool share.
+// Settings and constant data shared by the environments of one pool.
 struct Maze {
   explicit Maze(const EnvOptions& given) {
     OptionReader options("hard_maze", given);
@@ -41,7 +42,7 @@ struct Maze {
     walls = std::make_unique<const MazeWalls>(map.walls);
     const double distance = std::sqrt(walls->SquaredDistance(map.start_x, map.start_y));
     if (distance < kRobotRadius) {
-      ThrowInvalid("maze ", file, " has its start ", distance, " from a wall, expected at least ", kRobotRadius,
+      ThrowInvalid("the start of maze ", file, " is ", distance, " from a wall, expected at least ", kRobotRadius,
                    ", the robot's radius");
     }
     screen = std::make_unique<const MazeScreen>(map, *walls);
@@ -53,7 +54,7 @@ struct Maze {
   int64_t max_steps;
   std::unique_ptr<const MazeWalls> walls;
   std::unique_ptr<const MazeScreen> screen;
-  std::unique_ptr<const MazeFrames> frames;  // where they are what is observed
+  std::unique_ptr<const MazeFrames> frames;  // only for image observations
 };
 
 class HardMazeEnv : public Env, public EpisodeInfo {
@@ -108,7 +109,7 @@ class HardMazeEnv : public Env, public EpisodeInfo {
  private:
   std::shared_ptr<const Maze> maze_;
   Robot robot_ = {};
-  std::vector<MazePose> path_;  // from the start: one more than the steps so far
+  std::vector<MazePose> path_;  // poses since the start, steps + 1
   int64_t last_step_ = 0;
   End end_;
 };

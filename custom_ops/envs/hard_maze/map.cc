@@ -13,7 +13,7 @@ namespace neuroevo {
 namespace {
 
 constexpr double kMaxCoordinate = 1e6;
-constexpr double kMinLength = 1e-6;  // whose square is still exact enough
+constexpr double kMinLength = 1e-6;  // so that the squared length is precise enough
 constexpr size_t kMaxWalls = 10'000;
 
 class MapReader {
@@ -21,7 +21,7 @@ class MapReader {
   explicit MapReader(const std::string& file) : file_(file) {}
 
   MazeMap Read(std::istream& text) {
-    text.exceptions(std::ios::badbit);  // or a line for which there is no memory would be the last one
+    text.exceptions(std::ios::badbit);  // otherwise running out of memory would look like the end of the file
     std::string line;
     try {
       for (line_ = 1; std::getline(text, line); ++line_) ReadLine(line.substr(0, line.find('#')));
@@ -44,7 +44,7 @@ class MapReader {
       const std::vector<double> ends = Numbers(words, 4, -kMaxCoordinate, kMaxCoordinate);
       const double length = std::hypot(ends[2] - ends[0], ends[3] - ends[1]);
       if (length < kMinLength) Reject("a wall of length ", length, ", expected at least ", kMinLength);
-      if (map_.walls.size() == kMaxWalls) Reject("one wall too many, expected at most ", kMaxWalls);
+      if (map_.walls.size() == kMaxWalls) Reject("too many walls, expected at most ", kMaxWalls);
       map_.walls.push_back({ends[0], ends[1], ends[2], ends[3]});
       return;
     }
@@ -62,7 +62,7 @@ class MapReader {
     if (!first) Reject("a second '", what, "', expected one");
   }
 
-  // What follows the first word.
+  // Parse the `count` numbers after the first word, each in [low, high].
   std::vector<double> Numbers(const std::vector<std::string>& words, size_t count, double low, double high) const {
     const std::string& what = words.front();
     if (words.size() != count + 1) Reject(words.size() - 1, " values of '", what, "', expected ", count);
@@ -70,7 +70,7 @@ class MapReader {
     for (size_t i = 0; i < count; ++i) {
       const std::string& word = words[i + 1];
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
-      // Not "< low or > high", which a NaN would pass.
+      // "< low or > high" would accept NaN.
       if (error != std::errc() || end != word.data() + word.size() || !(numbers[i] >= low && numbers[i] <= high)) {
         Reject("'", word, "' in '", what, "', expected a number in [", low, ", ", high, "]");
       }
@@ -85,7 +85,7 @@ class MapReader {
 
   const std::string& file_;
   MazeMap map_;
-  std::set<std::string> seen_;  // first words of lines
+  std::set<std::string> seen_;  // first words of the lines read so far
   int line_ = 0;
 };
 

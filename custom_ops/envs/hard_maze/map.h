@@ -1,9 +1,9 @@
 // Maps of mazes, as text files. A line is one of
-//   start X Y        where the robot's center is at first
-//   heading DEGREES  where it looks at first, in [0, 360]: 0 is along x, 90 along y
+//   start X Y        initial position of the robot's center
+//   heading DEGREES  initial heading of the robot, in [0, 360]: 0 is along x, 90 along y
 //   goal X Y
-//   wall X Y X Y     from one end to the other
-// or empty; what follows a # is a comment. Each comes once, but for the walls.
+//   wall X Y X Y     end points of a wall
+// or empty; # starts a comment. Each line type except wall occurs exactly once.
 #ifndef NEUROEVO_ENVS_HARD_MAZE_MAP_H_
 #define NEUROEVO_ENVS_HARD_MAZE_MAP_H_
 
@@ -21,7 +21,7 @@ struct MazeMap {
   std::vector<MazeWall> walls;
 };
 
-// Throws for a file that cannot be read, or that is not a map: with the line and what was expected there.
+// Read a map. Throws for an unreadable or invalid file; the message has the line and what was expected there.
 MazeMap ReadMazeMap(const std::string& file);
 
 }  // namespace neuroevo

@@ -14,10 +14,10 @@ constexpr Color kPath = {90, 140, 230}, kBody = {210, 50, 40}, kNose = {255, 255
 constexpr double kGrayWall = 255, kGrayGoal = 128, kGrayBody = 192;
 
 constexpr int kScreenSide = 400;    // pixels of the longer side
-constexpr double kMargin = 0.02;    // around a map, of its longer side
-constexpr double kNoseWidth = 2.5;  // of the line to where the robot looks
+constexpr double kMargin = 0.02;    // around a map, as a fraction of its longer side
+constexpr double kNoseWidth = 2.5;  // width of the line that shows the robot's heading
 
-// side: pixels of the longer side. square: whether the other one is as long.
+// side: pixels of the longer side. square: whether both sides have this length.
 MazeWindow WindowOf(const MazeMap& map, int side, bool square) {
   double left = std::min(map.start_x, map.goal_x), right = std::max(map.start_x, map.goal_x);
   double top = std::min(map.start_y, map.goal_y), bottom = std::max(map.start_y, map.goal_y);
@@ -26,7 +26,7 @@ MazeWindow WindowOf(const MazeMap& map, int side, bool square) {
     top = std::min({top, wall.y0, wall.y1}), bottom = std::max({bottom, wall.y0, wall.y1});
   }
   const double longer = std::max(right - left, bottom - top), unit = side / ((1 + 2 * kMargin) * longer);
-  // Even, as videos need.
+  // Even, as video encoders require.
   const auto pixels = [&](double length) {
     return square ? side : 2 * static_cast<int>(std::ceil((length + 2 * kMargin * longer) * unit / 2 - 1e-9));
   };
@@ -36,7 +36,7 @@ MazeWindow WindowOf(const MazeMap& map, int side, bool square) {
 
 double Distance(double x, double y) { return std::sqrt(x * x + y * y); }
 
-// Calls paint(pixel) for the window's pixels with centers less than radius away from a point.
+// Call paint(pixel) for the window's pixels whose centers are less than radius away from a point.
 template <class Paint>
 void ForDisc(const MazeWindow& window, double x, double y, double radius, Paint paint) {
   const auto place = [&](double at, double zero, int size) {
@@ -53,13 +53,13 @@ void ForDisc(const MazeWindow& window, double x, double y, double radius, Paint 
   }
 }
 
-// How far a place, relative to the robot's center, is from the line to where it looks.
+// Return the distance of a point, relative to the robot's center, from the line that shows its heading.
 double FromNose(const Direction& front, double x, double y) {
   const double along = std::clamp(x * front.x + y * front.y, 0.0, kRobotRadius);
   return Distance(x - along * front.x, y - along * front.y);
 }
 
-// How much of a pixel is inside of a shape whose edge is that many pixels beyond the pixel's center, about.
+// Return the approximate fraction of a pixel inside a shape whose edge is `pixels` pixels beyond the pixel's center.
 double Coverage(double pixels) { return std::clamp(pixels + 0.5, 0.0, 1.0); }
 
 uint8_t Blend(double below, double above, double coverage) {

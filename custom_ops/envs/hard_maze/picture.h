@@ -1,4 +1,4 @@
-// Pictures of a maze from above: a screen in colors for people, and frames in gray for networks. x goes to the right,
+// Pictures of a maze from above: a color screen for rendering, and grayscale frames as observations. x points right and
 // y down, as in the paper's figures.
 #ifndef NEUROEVO_ENVS_HARD_MAZE_PICTURE_H_
 #define NEUROEVO_ENVS_HARD_MAZE_PICTURE_H_
@@ -11,7 +11,7 @@
 
 namespace neuroevo {
 
-// What of the plane a picture shows: all of a map, and a margin around it.
+// Part of the plane that a picture shows: the whole map with a margin.
 struct MazeWindow {
   int height, width;  // pixels
   double left, top;   // of its corner, in units of the map
@@ -31,7 +31,7 @@ class MazeScreen {
   int height() const { return window_.height; }
   int width() const { return window_.width; }
 
-  // The robot at the last of its poses, and a dot at each earlier one. rgb: height() x width() x 3.
+  // Draw the robot at the last pose and a dot at each earlier pose. rgb: height() x width() x 3.
   void Draw(const std::vector<MazePose>& path, uint8_t* rgb) const;
 
  private:
@@ -39,16 +39,16 @@ class MazeScreen {
   std::vector<uint8_t> empty_;  // without the robot
 };
 
-// The last kFrames frames of kSide x kSide pixels. The paper says no more of them (arXiv 1712.06567, "Image Hard
-// Maze"): that walls are white on black with soft edges, the goal is a gray disc, and the robot a lighter one with a
-// black line from its center to where it looks, is our choice.
+// Stack of the last kFrames frames of kSide x kSide pixels. The paper (arXiv 1712.06567, "Image Hard Maze") does not
+// specify their appearance; our choice is antialiased white walls on black, a gray disc for the goal, and a lighter
+// disc for the robot with a black line from its center in the direction of its heading.
 class MazeFrames {
  public:
   static constexpr int kSide = 84, kFrames = 4;
 
   MazeFrames(const MazeMap& map, const MazeWalls& walls);
 
-  // Those of the last poses, in their order; zeros before the first one. out: kSide x kSide x kFrames.
+  // Draw the frames of the last poses in order, zeros before the first pose. out: kSide x kSide x kFrames.
   void Draw(const std::vector<MazePose>& path, uint8_t* out) const;
 
  private:

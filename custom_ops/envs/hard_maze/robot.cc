@@ -6,15 +6,15 @@
 namespace neuroevo {
 namespace {
 
-constexpr double kMaxSpeed = 3;            // forwards or backwards, and of turning to either side
-constexpr double kSpeedChange = 0.5;       // of an action of 1, in the paper
-constexpr double kMaxSpeedApproach = 0.2;  // per step, in the code of arXiv 1712.06567
+constexpr double kMaxSpeed = 3;            // forward or backward, and of turning in either direction
+constexpr double kSpeedChange = 0.5;       // change for an action of 1, in the paper
+constexpr double kMaxSpeedApproach = 0.2;  // maximum change per step, in the code of arXiv 1712.06567
 constexpr double kRadiansPerDegree = 0x1.1df46a2529d39p-6;
 constexpr double kHalfRoot = 0x1.6a09e667f3bcdp-1;  // 1 / sqrt(2)
 
 double Bounded(double value, double bound) { return std::clamp(value, -bound, bound); }
 
-// Taylor's series for |x| <= pi / 4, where the first terms that are left out are below 1e-16.
+// Taylor series for |x| <= pi / 4, with a truncation error below 1e-16.
 double Sine(double x) {
   const double square = x * x;
   double sum = -1.0 / 1307674368000;
@@ -70,7 +70,7 @@ double MazeWalls::SquaredDistance(double x, double y) const {
     for (size_t i = 0; i < kAtOnce; ++i) {
       const size_t w = group + i;
       const double from_x = x_[w] - x, from_y = y_[w] - y;
-      double part = -(from_x * unit_x_[w] + from_y * unit_y_[w]);  // of the wall, up to its nearest point
+      double part = -(from_x * unit_x_[w] + from_y * unit_y_[w]);  // position of the nearest point along the wall
       part = part < 0 ? 0 : part;
       part = part > 1 ? 1 : part;
       const double away_x = from_x + part * to_x_[w], away_y = from_y + part * to_y_[w];
@@ -82,16 +82,16 @@ double MazeWalls::SquaredDistance(double x, double y) const {
 }
 
 MazeWalls::Sight MazeWalls::Look(double x, double y, Direction direction) const {
-  double ahead[kAtOnce], behind[kAtOnce];  // the latter negative
+  double ahead[kAtOnce], behind[kAtOnce];  // behind is negative
   std::fill_n(ahead, kAtOnce, kRobotSight);
   std::fill_n(behind, kAtOnce, -kRobotSight);
   for (size_t group = 0; group < x_.size(); group += kAtOnce) {
     for (size_t i = 0; i < kAtOnce; ++i) {
       const size_t w = group + i;
       const double from_x = x_[w] - x, from_y = y_[w] - y;
-      // Cross products. Of a parallel wall, part is infinite or not a number, which is no hit.
+      // Cross products. For a parallel wall, part is infinite or NaN, which does not count as a hit.
       const double scale = 1 / (direction.x * to_y_[w] - direction.y * to_x_[w]);
-      const double part = (from_x * direction.y - from_y * direction.x) * scale;  // of the wall, up to the line
+      const double part = (from_x * direction.y - from_y * direction.x) * scale;  // position of the hit along the wall
       const double distance = (from_x * to_y_[w] - from_y * to_x_[w]) * scale;
       const bool hit = (part > 0) & (part < 1);
       ahead[i] = hit & (distance > 0) & (distance < ahead[i]) ? distance : ahead[i];
@@ -130,8 +130,8 @@ std::array<double, kSensors> Sense(const MazeWalls& walls, const Robot& robot, d
   const double see_45 = walls.Look(robot.x, robot.y, diagonal).ahead;
   const double see_minus_45 = walls.Look(robot.x, robot.y, other_diagonal).ahead;
 
-  // The goal as the robot sees it. A quarter has its first bound but not its second; a goal at the very center counts
-  // as being at 270 degrees, as in the authors' code.
+  // The goal in the robot's frame. A quarter includes its lower but not its upper bound; a goal at the robot's center
+  // counts as being at 270 degrees, as in the authors' code.
   const double to_x = goal_x - robot.x, to_y = goal_y - robot.y;
   const double ahead = to_x * front.x + to_y * front.y, aside = to_x * side.x + to_y * side.y;
   const bool at_0 = aside >= -ahead && aside < ahead;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kForce = 6;  // numbers per body: torque and force
 
-// A body by its number or its name.
+// Return the index of a body given by its index or name.
 int ReadBody(const mjModel& model, const std::string& text) {
   int body = 0;
   const char* end = text.data() + text.size();
@@ -60,7 +60,7 @@ class Ant : public MujocoTask {
     ObservationWriter writer(out);
     writer.Add(data.qpos + skipped_, nq_ - skipped_);
     writer.Add(data.qvel, nv_);
-    if (include_forces_) {  // of all bodies but the world
+    if (include_forces_) {  // of all bodies except the world
       writer.AddClipped(data.cfrc_ext + kForce, kForce * (model_.nbody - 1), contact_force_range_.low,
                         contact_force_range_.high);
     }

@@ -1,4 +1,4 @@
-// Reacher, whose fingertip goes to a target, and Pusher, whose arm pushes an object to a goal. Neither ends early.
+// Reacher, whose fingertip moves to a target, and Pusher, whose arm pushes an object to a goal. Neither terminates.
 #include <cmath>
 
 #include "envs/mujoco/model.h"
@@ -12,7 +12,7 @@ struct Difference {
   double Length() const { return std::sqrt(x * x + y * y + z * z); }
 };
 
-// From body b to body a.
+// Return the vector from body b to body a.
 Difference Between(const mjData& data, int a, int b) {
   const double *at = data.xpos + 3 * a, *from = data.xpos + 3 * b;
   return {at[0] - from[0], at[1] - from[1], at[2] - from[2]};
@@ -32,7 +32,7 @@ class Reacher : public MujocoTask {
 
   int64_t size() const override { return 2 + 2 + (nq_ - 2) + 2 + 2; }
 
-  // The target lies anywhere in a disc of radius 0.2.
+  // The target is uniformly distributed in a disc of radius 0.2.
   void Start(ResetNoise* noise, double* qpos, double* qvel) const override {
     for (int i = 0; i < nq_; ++i) qpos[i] += noise->Uniform(-0.1, 0.1);
     double x, y;
@@ -85,7 +85,7 @@ class Pusher : public MujocoTask {
 
   int64_t size() const override { return 2 * kArm + 3 * 3; }
 
-  // The object lies anywhere in a rectangle, but not within 0.17 of the goal.
+  // The object is uniformly distributed in a rectangle, at least 0.17 from the goal.
   void Start(ResetNoise* noise, double* qpos, double* qvel) const override {
     double x, y;
     do {

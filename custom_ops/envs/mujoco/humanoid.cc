@@ -5,13 +5,13 @@
 namespace neuroevo {
 namespace {
 
-constexpr int kInertia = 10, kSpatial = 6;  // numbers per body: of cinert; of cvel and cfrc_ext
-constexpr int kRootDofs = 6;                // nothing actuates the first: they are the torso's place and turn
+constexpr int kInertia = 10, kSpatial = 6;  // numbers per body in cinert, and in cvel and cfrc_ext
+constexpr int kRootDofs = 6;                // the unactuated position and rotation of the torso, which come first
 
-// What the two share: the observation, the start, and two costs.
+// Base class of both tasks: observation, initial state, and two costs.
 class HumanoidBody : public MujocoTask {
  public:
-  // The contact cost goes by different names.
+  // weight, range: names of the contact cost's options, which differ between the tasks.
   HumanoidBody(const MujocoSetup& setup, const char* name, const char* weight, const char* range)
       : MujocoTask(setup),
         ctrl_cost_weight_(setup.options->Double("ctrl_cost_weight", 0.1)),
@@ -98,7 +98,7 @@ class Humanoid : public HumanoidBody {
 
 class HumanoidStandup : public HumanoidBody {
  public:
-  // uph_cost_weight is a keyword of Gymnasium's that changes nothing there, and nothing here.
+  // uph_cost_weight is a keyword argument of Gymnasium's task that has no effect there, nor here.
   explicit HumanoidStandup(const MujocoSetup& setup)
       : HumanoidBody(setup, "HumanoidStandup", "impact_cost_weight", "impact_cost_range") {
     setup.options->Double("uph_cost_weight", 1);

@@ -13,9 +13,9 @@
 namespace neuroevo {
 namespace {
 
-thread_local int our_calls = 0;  // how deep this thread is in MujocoCalls
+thread_local int our_calls = 0;  // nesting depth of MujocoCalls on this thread
 
-// MuJoCo's messages are of several lines, the last of which is empty: as one, with " | " between.
+// Join the lines of a MuJoCo message, which ends with an empty line, with " | ".
 std::string OneLine(const std::string& message) {
   std::string all;
   for (const std::string& line : SplitLines(message)) {
@@ -25,17 +25,17 @@ std::string OneLine(const std::string& message) {
   return all;
 }
 
-// MuJoCo's default prints and ends the process; a handler that returns lets it run on into memory that is not there.
-// So this one throws, through MuJoCo's C functions: they hold nothing but the stack inside mjData, which the next
-// mj_resetData empties.
+// MuJoCo's default handler prints and ends the process; after a handler that returns, MuJoCo would access invalid
+// memory. So this handler throws through MuJoCo's C functions, which hold no resources except the stack inside mjData,
+// cleared by the next mj_resetData.
 void ThrowError(const char* message) { throw Error(Error::Kind::kInternal, Concat("MuJoCo: ", OneLine(message))); }
 
-// MuJoCo's default also writes a file into the current folder.
+// MuJoCo's default handler also writes a file into the current folder.
 void PrintWarning(const char* message) {
   if (our_calls == 0) std::fprintf(stderr, "MuJoCo: %s\n", message);
 }
 
-// The handlers are the process's. Whoever set them before us keeps them: a Python program that does has its reasons.
+// Install the process-wide handlers, unless the program, for example a Python script, has already set its own.
 void InstallHandlers() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -51,14 +51,14 @@ MujocoCalls::~MujocoCalls() { --our_calls; }
 
 MujocoModel LoadMujocoModel(const std::string& file) {
   InstallHandlers();
-  static ProcessMutex mutex;  // the compiler keeps the last model that it read in a variable of its own
+  static ProcessMutex mutex;  // MuJoCo's compiler keeps the last model in a global variable
   const ProcessLock lock(mutex);
   const MujocoCalls calls;
   char message[1000] = "";
   MujocoModel model(mj_loadXML(file.c_str(), nullptr, message, sizeof(message)));
   if (!model) ThrowInvalid("MuJoCo model '", file, "' cannot be loaded: ", OneLine(message));
   for (int64_t i = 0; i < model->nq; ++i) {
-    if (std::abs(model->qpos0[i]) <= mjMAXVAL) continue;  // which a NaN is not
+    if (std::abs(model->qpos0[i]) <= mjMAXVAL) continue;  // false for NaN
     ThrowInvalid("MuJoCo model '", file, "' cannot be used: joint coordinate ", i, " is initially ", model->qpos0[i],
                  ", expected at most ", mjMAXVAL, " in size");
   }
@@ -68,7 +68,7 @@ MujocoModel LoadMujocoModel(const std::string& file) {
 MujocoData MakeMujocoData(const mjModel& model) {
   const MujocoCalls calls;
   MujocoData data(mj_makeData(&model));
-  if (!data) throw Error(Error::Kind::kInternal, "there is no memory for another simulation of the MuJoCo model");
+  if (!data) throw Error(Error::Kind::kInternal, "out of memory for a simulation of the MuJoCo model");
   return data;
 }
 

@@ -1,4 +1,4 @@
-// A MuJoCo model from an XML file, simulations of it, and MuJoCo's errors as exceptions.
+// MuJoCo models from XML files, their simulations, and MuJoCo's errors as exceptions.
 #ifndef NEUROEVO_ENVS_MUJOCO_MODEL_H_
 #define NEUROEVO_ENVS_MUJOCO_MODEL_H_
 
@@ -16,18 +16,18 @@ struct DeleteMujoco {
 using MujocoModel = std::unique_ptr<mjModel, DeleteMujoco>;
 using MujocoData = std::unique_ptr<mjData, DeleteMujoco>;
 
-// Reads and compiles the file. Throws with the file's name and MuJoCo's message, and for an initial state that MuJoCo
-// would call unstable: simulations start there, also after a failure.
+// Read and compile the file. Throws an Error with the file's name and MuJoCo's message, also for an initial state that
+// MuJoCo considers unstable, since simulations start there, also after a failure.
 MujocoModel LoadMujocoModel(const std::string& file);
 
-// A simulation in the model's initial state. The model must outlive it.
+// Create a simulation in the model's initial state. The model must outlive it.
 MujocoData MakeMujocoData(const mjModel& model);
 
-// The number of a body, by its name. Throws where the model has none.
+// Return the index of the body with this name. Throws if the model has no such body.
 int MujocoBody(const mjModel& model, const std::string& name);
 
-// While one lives, MuJoCo is called by us on this thread: an error there is thrown as an Error in place of ending the
-// process, and a warning prints nothing (mjData counts it).
+// Scope guard for our MuJoCo calls on this thread: an error is thrown as an Error instead of ending the process, and a
+// warning prints nothing (mjData counts it).
 class MujocoCalls {
  public:
   MujocoCalls();

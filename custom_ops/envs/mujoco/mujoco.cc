@@ -1,14 +1,14 @@
-// The MuJoCo family: the robot tasks of Gymnasium 1.3, version v5, with their keywords as options (task.h). One
-// model for all environments of a pool, one simulation each.
+// The MuJoCo family: the robot tasks of Gymnasium 1.3, version v5, with their keyword arguments as options (task.h).
+// The environments of a pool share one model and have one simulation each.
 //
-// A frame is a physics step; an episode is cut off at the first step with max_frames frames or more, and at
-// max_episode_steps in any case. Everything random in an episode is its start, drawn from its seed by ResetNoise.
-// Gymnasium's generator is another one; from the same start, observations, rewards and ends are Gymnasium's.
+// A frame is a physics step; an episode is truncated at the first step with max_frames frames or more, and at
+// max_episode_steps in any case. Only the initial state is random, drawn by ResetNoise from the seed. Gymnasium uses a
+// different generator; from the same initial state, observations, rewards and episode ends equal Gymnasium's.
 //
-// A simulation that becomes unstable (MuJoCo finds a number that is not finite or above 1e10, puts the model back to
-// its initial state and would go on) ends its episode there, with reward 0 for that step and the reason as its failure;
-// so does an error of MuJoCo's. The environment then observes the model's initial state, which is finite.
-// A reward that is not finite ends the episode in the same way.
+// An unstable simulation (MuJoCo detects a number that is not finite or above 1e10, resets to the model's initial state
+// and would continue) ends its episode with reward 0 for that step and the reason as its failure; so does an error in
+// MuJoCo. The observation is then that of the model's initial state, which is finite. A non-finite reward ends the
+// episode in the same way.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -32,11 +32,11 @@ constexpr int64_t kMaxEpisodeSteps = 1'000'000'000;
 
 int FindGeom(const mjModel& model, const std::string& name) {
   const int geom = mj_name2id(&model, mjOBJ_GEOM, name.c_str());
-  if (geom < 0) ThrowInvalid("the MuJoCo model has no geom '", name, "', which the option feet names");
+  if (geom < 0) ThrowInvalid("the MuJoCo model has no geom '", name, "', given in the option feet");
   return geom;
 }
 
-// What the environments of one pool share.
+// Model and settings shared by the environments of one pool.
 struct Robot {
   explicit Robot(const EnvOptions& given) {
     OptionReader options("mujoco", given);
@@ -68,7 +68,7 @@ struct Robot {
   std::unique_ptr<const MujocoTask> task;
   int64_t frame_skip, max_frames;
   bool contact_forces;
-  std::vector<int> feet;  // geoms whose contact with the ground is the behavior; none: it is a position
+  std::vector<int> feet;  // geoms whose ground contact is the behavior; if empty, the behavior is a position
 };
 
 class MujocoEnv : public Env, public EpisodeInfo {
@@ -105,7 +105,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
     StepResult result = {0, true};
     if (failure_.empty()) {
       result = robot_->task->Judge(*data_, before, controls);
-      if (!std::isfinite(result.reward)) {  // of an action of 1e30, say: its cost
+      if (!std::isfinite(result.reward)) {  // for example the cost of an action of 1e30
         failure_ = Concat("the reward is ", result.reward, Time());
         result = {0, true};
       }
@@ -119,8 +119,8 @@ class MujocoEnv : public Env, public EpisodeInfo {
 
   void Observe(void* out) const override { robot_->task->Observe(*data_, static_cast<double*>(out)); }
 
-  // Of each foot, the share of the episode's steps after which it touches the ground; or where the tracked body is: x,
-  // y. Both as at the beginning of the last physics step.
+  // Write, for each foot, the fraction of the episode's steps after which it touches the ground, or x and y of the
+  // tracked body. Both are those at the start of the last physics step.
   void Behavior(void* out) const override {
     auto* numbers = static_cast<double*>(out);
     if (contacts_.empty()) {
@@ -140,7 +140,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
  private:
   const mjModel& model() const { return *robot_->model; }
 
-  // Of each foot whether it touches the world's body, which is the ground.
+  // Count for each foot whether it touches the world body, which is the ground.
   void CountContacts() {
     for (size_t foot = 0; foot < contacts_.size(); ++foot) {
       const auto touches = [&](const mjContact& contact) {
@@ -152,7 +152,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
     }
   }
 
-  // Runs a part of the simulation and sets failure_ if it failed.
+  // Run a part of the simulation and set failure_ if it failed.
   template <class Body>
   void Simulate(Body body) {
     const MujocoCalls calls;
@@ -177,8 +177,8 @@ class MujocoEnv : public Env, public EpisodeInfo {
       const mjWarningStat& found = data_->warning[warning];
       if (found.number > 0) return Concat("the simulation is unstable: bad ", what, " ", found.lastinfo);
     }
-    // What the last physics step made is checked by the next one, which there may not be.
-    const auto good = [](double value) { return std::abs(value) <= mjMAXVAL; };  // not a NaN either
+    // MuJoCo checks the result of a physics step only in the next step, which may not take place.
+    const auto good = [](double value) { return std::abs(value) <= mjMAXVAL; };  // false for NaN
     if (std::all_of(data_->qpos, data_->qpos + model().nq, good) &&
         std::all_of(data_->qvel, data_->qvel + model().nv, good)) {
       return "";
@@ -189,12 +189,12 @@ class MujocoEnv : public Env, public EpisodeInfo {
   std::shared_ptr<const Robot> robot_;
   MujocoData data_;
   int64_t frames_ = 0, last_frame_ = 0;
-  std::vector<int64_t> contacts_ = std::vector<int64_t>(robot_->feet.size());  // of each foot, steps
+  std::vector<int64_t> contacts_ = std::vector<int64_t>(robot_->feet.size());  // steps with contact, per foot
   End end_;
   std::string failure_;
 };
 
-// Its own name, or that of the joint that it moves: few of Gymnasium's actuators have one.
+// Return an actuator's name, or that of its joint, since few of Gymnasium's actuators have a name.
 std::string NameOfActuator(const mjModel& model, int number) {
   const std::string own = model.names + model.name_actuatoradr[number];
   if (!own.empty() || model.actuator_trntype[number] != mjTRN_JOINT) return own;
@@ -218,9 +218,9 @@ class MujocoFactory : public EnvFactory {
     spec_.behavior_dtype = DType::kFloat64;
     spec_.behavior_shape = {robot_->feet.empty() ? 2 : static_cast<int64_t>(robot_->feet.size())};
     spec_.state_size = model.nq + model.nv;
-    spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
+    spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // pendulums, reacher and swimmer take 5 to 10 microseconds per step
     spec_.observations_per_task = 32;
-    spec_.memory = 200'000;  // of the humanoid, the largest
+    spec_.memory = 200'000;  // that of the humanoid, the largest model
   }
 
   const EnvSpec& spec() const override { return spec_; }

@@ -1,4 +1,4 @@
-// InvertedPendulum and InvertedDoublePendulum: a cart that keeps one pole, or two on top of each other, upright.
+// InvertedPendulum and InvertedDoublePendulum: a cart that balances one pole, or two poles on top of each other.
 #include <cmath>
 
 #include "envs/mujoco/task.h"

@@ -1,5 +1,5 @@
-// The robots that move along x: HalfCheetah, Hopper, Walker2d (in the x-z plane) and Swimmer (in the x-y plane). All
-// are rewarded for their speed less the cost of control; Hopper and Walker2d also for being healthy.
+// Planar robots that move along x: HalfCheetah, Hopper, Walker2d (in the x-z plane) and Swimmer (in the x-y plane). The
+// reward is the speed less the control cost; Hopper and Walker2d also get a healthy reward.
 #include <cmath>
 
 #include "envs/mujoco/task.h"
@@ -7,14 +7,14 @@
 namespace neuroevo {
 namespace {
 
-// What the four differ in.
+// Settings in which the four robots differ.
 struct PlanarDefaults {
   const char* name;
   double ctrl_cost_weight, reset_noise_scale;
   VelocityNoise velocity_noise;
-  int excluded;                     // how many coordinates are positions in the world
-  int coordinates;                  // that a model must have at least
-  double velocity_clip = mjMAXVAL;  // observed velocities are cut off there
+  int excluded;                     // number of coordinates that are positions in the world
+  int coordinates;                  // minimum number of joint coordinates of a model
+  double velocity_clip = mjMAXVAL;  // observed velocities are clipped to this range
 };
 
 class Planar : public MujocoTask {
@@ -55,7 +55,7 @@ class Planar : public MujocoTask {
   const int skipped_;
 };
 
-// Hopper and Walker2d: reward for being healthy, and an end where they are not.
+// Hopper and Walker2d: healthy reward, and termination when unhealthy.
 class PlanarWalker : public Planar {
  public:
   PlanarWalker(const MujocoSetup& setup, const PlanarDefaults& defaults, OptionReader::Range z,

@@ -1,6 +1,6 @@
-// What a task adds to the stepping that all MuJoCo environments share (mujoco.cc): its start, its reward, its end, and
-// what it observes. The tasks are those of Gymnasium 1.3, version v5, with their keywords as options; the helpers here
-// are what several of them need.
+// Task-specific part of MuJoCo environments: initial state, reward, termination and observation; mujoco.cc has the
+// shared stepping. The tasks are those of Gymnasium 1.3, version v5, with their keyword arguments as options. The
+// helpers here are shared by several tasks.
 #ifndef NEUROEVO_ENVS_MUJOCO_TASK_H_
 #define NEUROEVO_ENVS_MUJOCO_TASK_H_
 
@@ -18,8 +18,8 @@
 
 namespace neuroevo {
 
-// The random numbers of a reset: draw i is made of the four words of Philox's counter i under the episode's seed. The
-// first two make a uniform number of 53 bits, the others a normal one, as in core/noise.h.
+// Random numbers of a reset: draw i is computed from the four Philox words of counter i under the episode's seed. The
+// first two words give a 53-bit uniform number, the others a normal number, as in core/noise.h.
 class ResetNoise {
  public:
   explicit ResetNoise(uint64_t seed) : seed_(seed) {}
@@ -34,11 +34,11 @@ class ResetNoise {
   uint64_t seed_, draws_ = 0;
 };
 
-// What a task is made from.
+// Arguments of a task's constructor.
 struct MujocoSetup {
   const mjModel& model;
   double step_seconds;    // simulated time of one step
-  OptionReader* options;  // the task reads its own
+  OptionReader* options;  // the task reads its own options
 };
 
 class MujocoTask {
@@ -47,22 +47,22 @@ class MujocoTask {
       : model_(setup.model), nq_(static_cast<int>(model_.nq)), nv_(static_cast<int>(model_.nv)) {}
   virtual ~MujocoTask() = default;
 
-  // Of one observation.
+  // Number of values per observation.
   virtual int64_t size() const = 0;
 
-  // Changes qpos [nq] and qvel [nv] from the model's initial state to that of an episode.
+  // Change qpos [nq] and qvel [nv] from the model's initial state to the initial state of an episode.
   virtual void Start(ResetNoise* noise, double* qpos, double* qvel) const = 0;
 
-  // Where the reward says that the robot is; asked before and after a step.
+  // Return the robot's position for the reward; called before and after a step.
   virtual double Position(const mjData&) const { return 0; }
 
-  // Reward and end of a step. action: [nu].
+  // Return the reward and end of a step. action: [nu].
   virtual StepResult Judge(const mjData& data, double position_before, const float* action) const = 0;
 
-  // Writes size() numbers.
+  // Write the observation, size() numbers.
   virtual void Observe(const mjData& data, double* out) const = 0;
 
-  // The body whose place is the behavior: by default the first after the world, a robot's torso or cart.
+  // Body whose position is the behavior; by default the first after the world, a robot's torso or cart.
   virtual int tracked_body() const { return 1; }
 
  protected:
@@ -70,12 +70,12 @@ class MujocoTask {
   const int nq_, nv_;
 };
 
-// A task's entry in the table.
+// Entry of the table of tasks.
 struct MujocoTaskEntry {
   const char* name;
   int64_t frame_skip;         // physics steps per step
   int64_t max_episode_steps;  // Gymnasium's TimeLimit
-  bool contact_forces;        // needs mj_rnePostConstraint after a step, for data.cfrc_ext
+  bool contact_forces;        // whether data.cfrc_ext is used, which needs mj_rnePostConstraint after a step
   std::unique_ptr<MujocoTask> (*make)(const MujocoSetup& setup);
 };
 
@@ -93,24 +93,24 @@ std::unique_ptr<MujocoTask> MakeInvertedDoublePendulum(const MujocoSetup& setup)
 std::unique_ptr<MujocoTask> MakeReacher(const MujocoSetup& setup);
 std::unique_ptr<MujocoTask> MakePusher(const MujocoSetup& setup);
 
-// Throws unless the model has at least that many of something: "the MuJoCo model has 1 joint coordinates, ...".
+// Throw if the model has too few of something: "the MuJoCo model has 1 joint coordinates, Ant needs at least 3".
 void RequireMujoco(const char* task, const char* what, int64_t has, int64_t needs);
 
-// The option reset_noise_scale.
+// Read the option reset_noise_scale.
 double ReadNoiseScale(OptionReader* options, double fallback);
 
 enum class VelocityNoise { kUniform, kNormal };
 
-// Adds uniform noise in [-scale, scale) to qpos, and to qvel that or normal noise of standard deviation `scale`.
+// Add uniform noise in [-scale, scale) to qpos, and to qvel either uniform noise or normal noise with that std.
 void AddResetNoise(ResetNoise* noise, double scale, VelocityNoise velocity, int nq, int nv, double* qpos, double* qvel);
 
-// The sum of squares times weight, in float32 as Gymnasium computes it from a float32 action: eight squares and more in
-// NumPy's order, so that it is the same number.
+// Return weight times the sum of squares, in float32 and in NumPy's summation order for eight and more numbers, so that
+// the result is bit-identical to Gymnasium's for float32 actions.
 float ControlCost(double weight, const float* action, int64_t n);
 
 double SumOfSquares(const double* values, int64_t n);
 
-// Appends numbers to an observation.
+// Writer that appends numbers to an observation.
 class ObservationWriter {
  public:
   explicit ObservationWriter(double* out) : out_(out) {}

@@ -1,4 +1,4 @@
-// device.h on the CPU: streams are done with at once, and device memory is host memory, full of NaN when it is fresh.
+// device.h on the CPU: work on streams runs immediately, and device memory is host memory, initially filled with NaN.
 #include "gpu/device.h"
 
 #include <cstdlib>
@@ -10,14 +10,14 @@
 namespace neuroevo::device {
 
 namespace {
-constexpr int64_t kTotalBytes = int64_t{4} << 30;  // of the pretended card, for messages
+constexpr int64_t kTotalBytes = int64_t{4} << 30;  // memory of the emulated GPU, for messages
 
 thread_local int current = 0;
-int devices[2];  // a stream is the place of the device that it belongs to
+int devices[2];  // a stream is the address of its device
 
 void CheckStream(Stream stream) {
   if (stream == nullptr || stream == devices + current) return;
-  throw Error(Error::Kind::kInternal, Concat("a stream of another GPU than ", current, ", which the thread uses"));
+  throw Error(Error::Kind::kInternal, Concat("the stream does not belong to GPU ", current, ", which the thread uses"));
 }
 }  // namespace
 
@@ -46,7 +46,7 @@ double Event::SecondsUntil(const Event& later) const {
 void* Allocate(Where where, int64_t bytes) {
   void* memory = bytes > kTotalBytes ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory == nullptr) {
-    ThrowInvalid("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ", TotalBytes(), " are free");
+    ThrowInvalid("cannot allocate ", bytes, " bytes on the GPU: ", FreeBytes(), " of ", TotalBytes(), " are free");
   }
   if (where == Where::kDevice) memset(memory, 0xff, bytes);
   return memory;

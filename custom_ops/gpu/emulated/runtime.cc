@@ -1,4 +1,4 @@
-#undef _FORTIFY_SOURCE  // whose longjmp takes a jump to another stack for a mistake
+#undef _FORTIFY_SOURCE  // its longjmp rejects jumps to another stack
 
 #include "gpu/emulated/runtime.h"
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 constexpr unsigned kMaxThreads = 1024;
-constexpr size_t kMaxShared = 227 << 10;  // an H200's
+constexpr size_t kMaxShared = 227 << 10;  // limit of an H200
 
 struct Copy {
   void* dst;
@@ -38,7 +38,7 @@ struct Copy {
   int bytes;
 };
 
-// Calls that let the thread sanitizer follow a thread of the CPU from one fiber to another.
+// Notifications of the thread sanitizer when a CPU thread switches between fibers.
 #ifdef __SANITIZE_THREAD__
 struct Watched {
   void* fiber = __tsan_create_fiber(0);
@@ -57,15 +57,15 @@ void* WatchedThread() { return nullptr; }
 void WatchSwitch(void*) {}
 #endif
 
-// Where the scheduler or a fiber goes on. The jump costs no system call, as swapcontext does for the signal mask; but
-// the sanitizers follow swapcontext alone.
+// Point at which the scheduler or a fiber resumes. A jump needs no system call, unlike swapcontext, which saves the
+// signal mask; but the sanitizers only support swapcontext.
 struct Place {
   ucontext_t context;
   jmp_buf jump;
-  bool jumps = false;  // whether it goes on by the jump
+  bool jumps = false;  // whether to resume by the jump
 };
 
-// A function of its own, of nothing but places: it returns when somebody switches back.
+// Resumes at `to` and returns when another fiber switches back to `from`. Not inlined, because setjmp returns twice.
 [[gnu::noinline]] void Switch(Place* from, Place* to) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   swapcontext(&from->context, &to->context);
@@ -83,21 +83,21 @@ struct Fiber {
   Place place;
   Watched watched;
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
-  bool at_rest = false;  // in RunFiber, between two threads of a block
+  bool at_rest = false;  // in RunFiber, waiting for the next block
   State state = State::kDone;
   uint3 index;
-  uint64_t given = 0;  // to the other lanes of the warp
+  uint64_t given = 0;  // value passed to the other lanes of the warp
   std::vector<Copy> open;
-  std::deque<std::vector<Copy>> groups;  // ended, not yet copied
+  std::deque<std::vector<Copy>> groups;  // committed groups that are not copied yet
 };
 
-// What runs on this thread of the CPU. Fibers are kept from block to block.
+// Scheduler of a CPU thread. Fibers are reused for the next block.
 struct Runner {
   std::vector<std::unique_ptr<Fiber>> fibers;
   unsigned count = 0;
   Fiber* current = nullptr;
   Place scheduler;
-  void* watched = nullptr;  // what the scheduler is to the thread sanitizer
+  void* watched = nullptr;  // the scheduler's handle in the thread sanitizer
   const std::function<void()>* body = nullptr;
   std::exception_ptr error;
   std::mt19937 random;
@@ -108,7 +108,7 @@ Runner& OwnRunner() {
   return runner;
 }
 
-// One thread of a block after the other.
+// Main function of a fiber: runs one thread of each block.
 void RunFiber() {
   Runner& runner = OwnRunner();
   Fiber* self = runner.current;
@@ -142,7 +142,8 @@ void Resume(Runner* runner, Fiber* fiber) {
   if (runner->error) std::rethrow_exception(std::exchange(runner->error, nullptr));
 }
 
-// Makes threads ready whose warp operation or barrier all others have come to as well; false if there are none.
+// Marks threads as ready whose whole warp has reached a warp operation, or whose whole block has reached a barrier.
+// Returns false if all threads are done.
 bool Release(Runner* runner) {
   bool any = false, all_at_barrier = true, done = true;
   for (unsigned first = 0; first < runner->count; first += 32) {
@@ -164,7 +165,7 @@ bool Release(Runner* runner) {
   if (done) return false;
   if (any) return true;
   if (!all_at_barrier) {
-    throw Error(Error::Kind::kInternal, "threads of a block wait at different barriers, for ever");
+    throw Error(Error::Kind::kInternal, "deadlock: threads of a block wait at different barriers");
   }
   for (unsigned t = 0; t < runner->count; ++t) {
     if (runner->fibers[t]->state == State::kAtBarrier) runner->fibers[t]->state = State::kReady;
@@ -172,7 +173,7 @@ bool Release(Runner* runner) {
   return true;
 }
 
-// A function of its own: to the compiler getcontext returns twice.
+// A separate function, because getcontext returns twice.
 void Begin(Place* place, char* stack) {
   place->jumps = false;
   getcontext(&place->context);
@@ -185,7 +186,7 @@ void Begin(Place* place, char* stack) {
 void Prepare(Fiber* fiber) {
   fiber->open.clear();
   fiber->groups.clear();
-  if (!fiber->at_rest) Begin(&fiber->place, fiber->stack.get());  // new, or left where an error ended its block
+  if (!fiber->at_rest) Begin(&fiber->place, fiber->stack.get());  // new, or interrupted when an error ended its block
   fiber->state = State::kReady;
 }
 
@@ -199,7 +200,7 @@ void RunBlock(Runner* runner) {
     Prepare(&fiber);
   }
   do {
-    // Whole warps change places, and lanes within them: threads of a warp need not go on together either.
+    // Shuffle warps as well as lanes, since the threads of a warp need not run in lockstep.
     std::shuffle(order.begin(), order.end(), runner->random);
     for (unsigned t : order) {
       if (runner->fibers[t]->state == State::kReady) Resume(runner, runner->fibers[t].get());
@@ -220,7 +221,7 @@ uint64_t Exchange(uint64_t value, int source) {
   const unsigned other = number / 32 * 32 + static_cast<unsigned>(source);
   const bool there = source >= 0 && source < 32 && other < runner.count;
   const uint64_t got = there ? runner.fibers[other]->given : value;
-  Yield(State::kAtWarp);  // no thread gives anything new before all have taken
+  Yield(State::kAtWarp);  // no thread passes a new value before all have read this one
   return got;
 }
 
@@ -233,7 +234,7 @@ void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]
   const unsigned number = self->index.x + block_dimensions.x * (self->index.y + block_dimensions.y * self->index.z);
   const unsigned lane = number % 32, first = number - lane;
   if (first + 32 > runner.count) {
-    throw Error(Error::Kind::kInternal, "the tensor cores are used by less than a warp");
+    throw Error(Error::Kind::kInternal, "the tensor cores are used by fewer threads than a warp");
   }
   self->given = reinterpret_cast<uintptr_t>(&own);
   Yield(State::kAtWarp);
@@ -248,7 +249,7 @@ void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]
       sums[i] = DotBytes(left->a[i / 2 + 2], right->b[1], sums[i]);
     }
   }
-  Yield(State::kAtWarp);  // no thread's operands go away before all have used them
+  Yield(State::kAtWarp);  // keep all operands alive until every thread has used them
 }
 
 void StartCopy(void* dst, const void* src, int bytes) {
@@ -282,15 +283,15 @@ void Run(dim3 grid, dim3 block, size_t shared, const std::function<void()>& thre
   if (runner.count < 1 || runner.count > kMaxThreads || blocks < 1 || grid.y > 65535 || grid.z > 65535 ||
       shared > kMaxShared) {
     throw Error(Error::Kind::kInternal,
-                Concat("a kernel of ", grid.x, "x", grid.y, "x", grid.z, " blocks of ", runner.count, " threads and ",
-                       shared, " bytes of shared memory did not start: invalid configuration"));
+                Concat("cannot launch a kernel of ", grid.x, "x", grid.y, "x", grid.z, " blocks of ", runner.count,
+                       " threads and ", shared, " bytes of shared memory: invalid configuration"));
   }
   while (runner.fibers.size() < runner.count) runner.fibers.push_back(std::make_unique<Fiber>());
   runner.body = &thread;
   runner.watched = WatchedThread();
   block_dimensions = block;
   grid_dimensions = grid;
-  std::vector<float4> memory((shared + sizeof(float4) - 1) / sizeof(float4));  // ends where it should: ASan sees more
+  std::vector<float4> memory((shared + sizeof(float4) - 1) / sizeof(float4));  // exact size, so that ASan can check it
   dynamic_shared = reinterpret_cast<char*>(memory.data());
   std::vector<uint64_t> order(blocks);
   std::iota(order.begin(), order.end(), 0);

@@ -1,14 +1,13 @@
-// CUDA on the CPU, as far as our kernels use it: g++ compiles a .cu file with this, and tests, sanitizers and machines
-// without a GPU run the very kernels. Slow, and true to a GPU only in what follows:
+// Emulation on the CPU of the parts of CUDA that our kernels use. With it, g++ compiles .cu files, so that tests,
+// sanitizers and machines without a GPU run the same kernels. It is slow and models a GPU only in these respects:
 //
-// - A block's threads are fibers of one thread of the CPU, switched at barriers and warp operations; which one goes on
-//   first changes from barrier to barrier, so that a missing barrier shows as a wrong or changing result. Blocks run
-//   one after the other in an order that changes too.
-// - A copy of CopyAsync is made at once or by the CopyAsyncWait that waits for it, as chance has it: what still reads
-//   the old words shows, and what reads the new ones too early.
-// - Dynamic shared memory and fresh device memory are full of NaN. Static shared memory is not: it keeps what was
-//   there.
-// - A barrier that some threads of the block never reach, while others wait there, is an error.
+// - The threads of a block are fibers of one CPU thread, switched at barriers and warp operations. The order in which
+//   they resume changes from barrier to barrier, so a missing barrier causes wrong or varying results. Blocks run
+//   sequentially, also in varying order.
+// - CopyAsync copies either immediately or in the CopyAsyncWait that waits for it, at random, which reveals code that
+//   still reads the old words or reads the new words too early.
+// - Dynamic shared memory and new device memory are filled with NaN. Static shared memory keeps its previous contents.
+// - If some threads of a block never reach a barrier at which others wait, an error is thrown.
 #ifndef NEUROEVO_GPU_EMULATED_RUNTIME_H_
 #define NEUROEVO_GPU_EMULATED_RUNTIME_H_
 
@@ -64,9 +63,9 @@ extern thread_local dim3 block_dimensions, grid_dimensions;
 extern thread_local char* dynamic_shared;
 
 void Barrier();
-// Gives value to the other lanes of the warp and returns that of lane `source` (or its own where there is none).
+// Passes `value` to the other lanes of the warp and returns the value of lane `source`, or `value` without such a lane.
 uint64_t Exchange(uint64_t value, int source);
-// The warp's tensor cores: MultiplyBytes of gpu/runtime.h.
+// Emulates the tensor cores: implementation of MultiplyBytes.
 void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]);
 void StartCopy(void* dst, const void* src, int bytes);
 void EndGroup();

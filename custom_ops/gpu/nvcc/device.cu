@@ -1,4 +1,4 @@
-// gpu/device.h with the CUDA runtime.
+// Implementation of gpu/device.h with the CUDA runtime.
 #include <sys/prctl.h>
 
 #include <ctime>
@@ -12,18 +12,18 @@ namespace neuroevo::device {
 
 namespace {
 
-constexpr long kPauseNs = 20000;  // between two looks at whether the GPU is done
+constexpr long kPauseNs = 20000;  // time between two queries whether the GPU is done
 
 void Check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();                              // forgets it: the next call is not to report it again
-  const bool lasts = cudaFree(nullptr) == status;  // of a kernel: every later call of the process reports it
+  cudaGetLastError();                              // clears the error, so that the next call does not report it again
+  const bool lasts = cudaFree(nullptr) == status;  // a kernel's error, which every later call of the process reports
   throw Error(Error::Kind::kInternal,
               Concat(what, ": ", cudaGetErrorString(status),
-                     lasts ? "; this process cannot use the GPU any more, start a new one" : ""));
+                     lasts ? "; this process can no longer use the GPU, start a new process" : ""));
 }
 
-// Whether the library has kernels for the card is asked of this one.
+// Kernel for checking whether the library was compiled for the GPU.
 __global__ void Nothing() {}
 
 cudaEvent_t CudaEvent(void* event) { return static_cast<cudaEvent_t>(event); }
@@ -32,14 +32,15 @@ cudaStream_t Cuda(Stream stream) { return static_cast<cudaStream_t>(stream); }
 
 int Attribute(cudaDeviceAttr attribute) {
   int value = 0;
-  Check(cudaDeviceGetAttribute(&value, attribute, Current()), "asking for the GPU's properties");
+  Check(cudaDeviceGetAttribute(&value, attribute, Current()), "querying the GPU's properties");
   return value;
 }
 
-// 0 where there is no driver. The runtime's version is CUDART_VERSION: cudaRuntimeGetVersion of CUDA 11.8 takes a GPU.
+// Returns 0 if no driver is installed. For the runtime's version, use CUDART_VERSION: cudaRuntimeGetVersion of CUDA
+// 11.8 requires a GPU.
 int DriverVersion() {
   int version = 0;
-  Check(cudaDriverGetVersion(&version), "asking for the version of the NVIDIA driver");
+  Check(cudaDriverGetVersion(&version), "querying the version of the NVIDIA driver");
   return version;
 }
 
@@ -54,9 +55,9 @@ void CheckAvailable() {
   const std::string problem = DriverProblem(CUDART_VERSION, DriverVersion());
   if (!problem.empty()) ThrowNotFound(problem);
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
-    ThrowNotFound("there is no NVIDIA GPU that this process may use");
+    ThrowNotFound("no NVIDIA GPU is visible to this process");
   }
-  if (status != cudaSuccess) ThrowNotFound("CUDA finds no GPU here: ", cudaGetErrorString(status));
+  if (status != cudaSuccess) ThrowNotFound("CUDA cannot find a GPU: ", cudaGetErrorString(status));
   cudaFuncAttributes attributes;
   const cudaError_t found = cudaFuncGetAttributes(&attributes, Nothing);
   cudaGetLastError();
@@ -68,7 +69,7 @@ void CheckAvailable() {
 
 std::string Name() {
   cudaDeviceProp properties;
-  Check(cudaGetDeviceProperties(&properties, Current()), "asking for the GPU's properties");
+  Check(cudaGetDeviceProperties(&properties, Current()), "querying the GPU's properties");
   return Concat(properties.name, ", compute capability ", properties.major, ".", properties.minor);
 }
 
@@ -76,24 +77,24 @@ int Multiprocessors() { return Attribute(cudaDevAttrMultiProcessorCount); }
 
 int64_t FreeBytes() {
   size_t free = 0, total = 0;
-  Check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  Check(cudaMemGetInfo(&free, &total), "querying the GPU's free memory");
   return static_cast<int64_t>(free);
 }
 
 int64_t TotalBytes() {
   size_t free = 0, total = 0;
-  Check(cudaMemGetInfo(&free, &total), "asking for the GPU's memory");
+  Check(cudaMemGetInfo(&free, &total), "querying the GPU's memory");
   return static_cast<int64_t>(total);
 }
 
 int Current() {
   int device = 0;
-  Check(cudaGetDevice(&device), "asking which GPU the thread uses");
+  Check(cudaGetDevice(&device), "querying the thread's current GPU");
   return device;
 }
 
 Using::Using(int device) : device_(device), before_(Current()) {
-  if (device_ != before_) Check(cudaSetDevice(device_), "choosing a GPU");
+  if (device_ != before_) Check(cudaSetDevice(device_), "selecting a GPU");
 }
 
 Using::~Using() {
@@ -102,20 +103,20 @@ Using::~Using() {
 
 Stream MakeStream() {
   cudaStream_t stream = nullptr;
-  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
   return stream;
 }
 
 void FreeStream(Stream stream) { cudaStreamDestroy(Cuda(stream)); }
 
 void Synchronize(Stream stream) {
-  // The runtime's own ways to wait either keep a core busy or wake the thread 40 to 100 us late, and late by 500 us at
-  // times (docs/measurements.md). The default slack of timers alone is 50 us.
+  // The runtime's own methods of waiting either keep a core busy or wake the thread 40 to 100 us late, occasionally 500
+  // us (docs/measurements.md). The default timer slack alone is 50 us.
   static thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000);
   static_cast<void>(precise);
   cudaError_t status = cudaStreamQuery(Cuda(stream));
   for (; status == cudaErrorNotReady; status = cudaStreamQuery(Cuda(stream))) {
-    cudaGetLastError();  // "not ready" counts as an error
+    cudaGetLastError();  // clears "not ready", which is reported as an error
     const timespec pause = {0, kPauseNs};
     nanosleep(&pause, nullptr);
   }
@@ -124,7 +125,7 @@ void Synchronize(Stream stream) {
 
 Event::Event() {
   cudaEvent_t event = nullptr;
-  Check(cudaEventCreate(&event), "making an event");
+  Check(cudaEventCreate(&event), "creating an event");
   event_ = event;
 }
 
@@ -144,8 +145,8 @@ void* Allocate(Where where, int64_t bytes) {
   const cudaError_t status = on_device ? cudaMalloc(&memory, bytes) : cudaMallocHost(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    if (!on_device) throw Error(Error::Kind::kInternal, Concat("no ", bytes, " bytes of pinned memory"));
-    ThrowInvalid("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ", TotalBytes(), " are free");
+    if (!on_device) throw Error(Error::Kind::kInternal, Concat("cannot allocate ", bytes, " bytes of pinned memory"));
+    ThrowInvalid("cannot allocate ", bytes, " bytes on the GPU: ", FreeBytes(), " of ", TotalBytes(), " are free");
   }
   Check(status, "allocating memory");
   return memory;

@@ -1,4 +1,4 @@
-// What gpu/runtime.h has on a GPU.
+// Implementation of gpu/runtime.h on a GPU.
 #ifndef NEUROEVO_GPU_NVCC_RUNTIME_H_
 #define NEUROEVO_GPU_NVCC_RUNTIME_H_
 
@@ -11,9 +11,9 @@
 
 namespace neuroevo::cuda {
 
-constexpr size_t kDefaultShared = 48 << 10;  // bytes of shared memory that every kernel may have without asking
+constexpr size_t kDefaultShared = 48 << 10;  // bytes of shared memory available to every kernel without opting in
 
-// kernel<<<grid, block, shared bytes, stream>>>(args...); throws what is wrong with the launch.
+// Runs kernel<<<grid, block, shared, stream>>>(args...). Throws if the launch fails. shared: in bytes.
 template <class... Params, class... Args>
 void Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared, device::Stream stream, Args... args) {
   cudaError_t status = cudaSuccess;
@@ -28,22 +28,22 @@ void Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared, dev
     status = cudaGetLastError();
   }
   if (status != cudaSuccess) {
-    cudaGetLastError();  // forgets it: the next launch is not to report it again
-    throw Error(Error::Kind::kInternal,
-                Concat("a kernel of ", grid.x, "x", grid.y, "x", grid.z, " blocks of ", block.x * block.y * block.z,
-                       " threads and ", shared, " bytes of shared memory did not start: ", cudaGetErrorString(status)));
+    cudaGetLastError();  // clears the error, so that the next launch does not report it again
+    throw Error(Error::Kind::kInternal, Concat("cannot launch a kernel of ", grid.x, "x", grid.y, "x", grid.z,
+                                               " blocks of ", block.x * block.y * block.z, " threads and ", shared,
+                                               " bytes of shared memory: ", cudaGetErrorString(status)));
   }
 }
 
-// The block's dynamic shared memory, 16-byte aligned.
+// Returns the block's dynamic shared memory, aligned to 16 bytes.
 __device__ inline char* DynamicShared() {
   extern __shared__ __align__(16) char neuroevo_dynamic_shared[];
   return neuroevo_dynamic_shared;
 }
 
-// Copies that go on while the thread does: 4, 8 or 16 bytes, aligned to their size, from global to shared memory. What
-// has been copied is there for the thread after CopyAsyncWait, and for the block after __syncthreads. Before compute
-// capability 8.0 they are plain copies.
+// Asynchronously copies 4, 8 or 16 bytes, aligned to their size, from global to shared memory. The copy is visible to
+// the thread after CopyAsyncWait and to the block after a subsequent __syncthreads. Before compute capability 8.0 the
+// copy is synchronous.
 template <int kBytes>
 __device__ inline void CopyAsync(void* shared_dst, const void* src) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
@@ -61,7 +61,7 @@ __device__ inline void CopyAsync(void* shared_dst, const void* src) {
 #endif
 }
 
-// The same, but where `copy` is false src is not read and what arrives is zero.
+// The same, but writes zeros without reading src if `copy` is false.
 template <int kBytes>
 __device__ inline void CopyAsyncOrZero(void* shared_dst, const void* src, bool copy) {
   static_assert(kBytes == 4 || kBytes == 16, "4 or 16 bytes");
@@ -82,14 +82,14 @@ __device__ inline void CopyAsyncOrZero(void* shared_dst, const void* src, bool c
 #endif
 }
 
-// Ends a group of copies.
+// Commits a group of copies.
 __device__ inline void CopyAsyncCommit() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits until at most the latest kPending groups are still under way.
+// Waits until at most the latest kPending groups are pending.
 template <int kPending>
 __device__ inline void CopyAsyncWait() {
 #if __CUDA_ARCH__ >= 800
@@ -97,15 +97,15 @@ __device__ inline void CopyAsyncWait() {
 #endif
 }
 
-// sum + the four products of a's unsigned and b's signed bytes.
+// Returns sum + the four products of a's unsigned and b's signed bytes.
 __device__ inline int32_t DotBytes(uint32_t a, uint32_t b, int32_t sum) {
   int32_t result;
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
   return result;
 }
 
-// sums [16, 8] += a [16, 32], unsigned bytes, times b [32, 8], signed bytes, on the tensor cores by the lanes of a warp
-// together. Lane 4 g + t holds rows g and g + 8: sums of columns 2 t and 2 t + 1 {g, g, g + 8, g + 8}; of a, four bytes
+// sums [16, 8] += a [16, 32] (unsigned bytes) times b [32, 8] (signed bytes), on the tensor cores, by all lanes of a
+// warp. Lane 4 g + t holds rows g and g + 8: sums of columns 2 t and 2 t + 1 {g, g, g + 8, g + 8}; of a, four bytes
 // from column 4 t {g, g + 8} and from 16 + 4 t {g, g + 8}; and of b, column g, four bytes from rows 4 t and 16 + 4 t.
 __device__ inline void MultiplyBytes(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]) {
 #if __CUDA_ARCH__ >= 800

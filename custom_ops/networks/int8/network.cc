@@ -28,13 +28,13 @@ Int8Network::Int8Network(const Network& network, int64_t index) {
       case Layer::Kind::kLeakyRelu:
       case Layer::Kind::kSilu:
       case Layer::Kind::kGelu:
-        refuse(i + 1, "makes fractions, expected relu");
+        refuse(i + 1, "is not supported, expected relu");
         break;
       case Layer::Kind::kMaxPool:
-        refuse(i + 1, "has no integers yet, expected a network without it");
+        refuse(i + 1, "has no integer version, expected a network without it");
         break;
       default:
-        refuse(i + 1, "makes fractions, expected a network without it");
+        refuse(i + 1, "is not supported, expected a network without it");
     }
     if (!step.dense() && step.layer.kind != Layer::Kind::kConv) {
       refuse(i + 1, "does not follow a conv or dense layer, each with at most one bias and then one relu");
@@ -47,7 +47,7 @@ Int8Network::Int8Network(const Network& network, int64_t index) {
              " so that they fit 32 bits");
     }
     if (static_cast<int>(steps.size()) == int8::kMaxLayers) {
-      refuse(i + 1, "is one too many, expected at most ", int8::kMaxLayers, " conv and dense layers");
+      refuse(i + 1, "exceeds the limit of ", int8::kMaxLayers, " conv and dense layers");
     }
     ++i;
     if (i < layers.size() && layers[i].kind == Layer::Kind::kBias) {

@@ -10,13 +10,13 @@ namespace neuroevo {
 
 namespace {
 
-// AbsoluteBits of a vector.
+// Return the AbsoluteBits of a vector.
 RawInts LaneBits(const float* weights) {
   const RawInts bits = (RawInts)ToBits(Floats::Load(weights)).v & 0x7fffffff;
   return bits > 0x7f800000 ? RawInts{} : bits;
 }
 
-// The lowest byte of every lane.
+// Store the lowest byte of every lane.
 void StoreBytes(RawInts values, int8_t* out) {
 #if defined(NEUROEVO_AVX512)
   const __m128i bytes = _mm512_cvtepi32_epi8((__m512i)values);
@@ -31,7 +31,7 @@ RawInts Max(RawInts a, RawInts b) { return a > b ? a : b; }
 }  // namespace
 
 uint32_t LargestBits(const float* weights, int64_t n) {
-  constexpr int kVectors = 4;  // at a time, so that one need not wait for the other
+  constexpr int kVectors = 4;  // independent accumulators, which hide the latency of max
   RawInts largest[kVectors] = {};
   int64_t i = 0;
   for (; i + kVectors * kLanes <= n; i += kVectors * kLanes) {
@@ -44,8 +44,8 @@ uint32_t LargestBits(const float* weights, int64_t n) {
   return found;
 }
 
-// Multiplying by a power of two is exact but for results far below 1/2, and adding 1.5 * 2^23 to a number below 2^22
-// rounds it to the nearest integer, halves to even: the bits of int8::QuantizedWeight.
+// Multiplying by a power of two is exact except for results far below 1/2, and adding 1.5 * 2^23 to a number below 2^22
+// rounds it to the nearest integer, halves to even: bit-identical to int8::QuantizedWeight.
 void Quantize(const float* weights, int64_t n, int exponent, int8_t* out) {
   const Floats scale(FromBits(static_cast<uint32_t>(127 + exponent) << 23)), round(12582912.0f);
   const RawFloats limit = RawFloats{} + int8::kMaxWeight;

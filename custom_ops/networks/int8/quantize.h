@@ -1,4 +1,4 @@
-// Float weights to bytes, in vectors: rules.h's AbsoluteBits and QuantizedWeight.
+// Vectorized quantization of float weights: AbsoluteBits and QuantizedWeight of rules.h.
 #ifndef NEUROEVO_NETWORKS_INT8_QUANTIZE_H_
 #define NEUROEVO_NETWORKS_INT8_QUANTIZE_H_
 
@@ -6,10 +6,10 @@
 
 namespace neuroevo {
 
-// The largest AbsoluteBits of n weights.
+// Return the maximum AbsoluteBits of n weights.
 uint32_t LargestBits(const float* weights, int64_t n);
 
-// QuantizedWeight of n weights.
+// Write the QuantizedWeight of each of n weights.
 void Quantize(const float* weights, int64_t n, int exponent, int8_t* out);
 
 }  // namespace neuroevo

@@ -1,13 +1,13 @@
-// Networks in integers: the rules, written once for all backends and for the device.
+// Rules of integer networks, shared by all backends and the device.
 //
 // A weight is round(w * 2^k) in [-127, 127], with one k per convolution or dense layer: the largest that keeps all its
-// weights in that range. An activation is a byte a, which stands for a * 2^-e / 255, with one e per layer, slot and
-// step; an observation's bytes have e = 0. So a layer's sum of products, an exact 32-bit integer, counts in units of
-// 2^-(k+e) / 255; its biases are rounded to that unit and added. After the ReLU the largest of the layer's sums decides
-// the shift s that makes bytes of them: their e is k + e - s. The last layer's sums are the outputs.
+// weights in that range. An activation is a byte a with the value a * 2^-e / 255, with one e per layer, slot and step;
+// an observation's bytes have e = 0. So a layer's sum of products, an exact 32-bit integer, is in units of
+// 2^-(k+e) / 255; its biases are rounded to that unit and added. After the ReLU the layer's largest sum determines the
+// shift s that reduces the sums to bytes with exponent k + e - s. The last layer's sums are the outputs.
 //
-// Everything rounds to nearest, halves to even. Integer sums do not depend on their order, so every backend, vector
-// width, device and grouping of slots makes the same bits.
+// All rounding is to nearest, halves to even. Integer sums do not depend on their order, so results are bit-identical
+// for every backend, vector width, device and grouping of slots.
 #ifndef NEUROEVO_NETWORKS_INT8_RULES_H_
 #define NEUROEVO_NETWORKS_INT8_RULES_H_
 
@@ -19,12 +19,12 @@
 namespace neuroevo::int8 {
 
 constexpr int32_t kMaxWeight = 127, kMaxActivation = 255;
-// What products and bias may come to, each: their sum fits 32 bits. Biases beyond are cut off there.
+// Limit of the sum of products and of the bias, so that their total fits 32 bits. Larger biases are clipped.
 constexpr int32_t kMaxSum = 1 << 30;
-constexpr int64_t kMaxInputs = kMaxSum / (kMaxWeight * kMaxActivation);  // of a unit or filter: 33,155
-// Weights all below 2^-26 lose bits, and those above 2^39 are cut off: exponents stay small enough for a double.
+constexpr int64_t kMaxInputs = kMaxSum / (kMaxWeight * kMaxActivation);  // per unit or filter: 33,155
+// If all weights are below 2^-26 they lose bits, and weights above 2^39 are clipped: exponents stay within a double's.
 constexpr int kMaxExponent = 32;
-constexpr int kMaxLayers = 16;  // convolutions and dense layers of a network
+constexpr int kMaxLayers = 16;  // convolution and dense layers per network
 
 // value / 2^shift, for value < 2^62 and shift in [0, 62].
 NEUROEVO_HD inline uint64_t RoundShift(uint64_t value, int shift) {
@@ -32,7 +32,7 @@ NEUROEVO_HD inline uint64_t RoundShift(uint64_t value, int shift) {
   return (value + ((uint64_t{1} << (shift - 1)) - 1) + ((value >> shift) & 1)) >> shift;
 }
 
-// value * factor * 2^exponent, factor in [1, 255], cut off at +-limit; NaN is 0.
+// value * factor * 2^exponent, factor in [1, 255], clipped to +-limit; NaN becomes 0.
 NEUROEVO_HD inline int32_t RoundScaled(float value, uint32_t factor, int exponent, int32_t limit) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof(bits));
@@ -54,7 +54,7 @@ NEUROEVO_HD inline int32_t RoundScaled(float value, uint32_t factor, int exponen
   return bits >> 31 ? -static_cast<int32_t>(rounded) : static_cast<int32_t>(rounded);
 }
 
-// What the largest of a layer's absolute weights is found by: they compare like the integers. NaN counts as 0.
+// Bits of the absolute weight, which as integers are ordered like the values. NaN counts as 0.
 NEUROEVO_HD inline uint32_t AbsoluteBits(float weight) {
   uint32_t bits;
   memcpy(&bits, &weight, sizeof(bits));
@@ -62,11 +62,11 @@ NEUROEVO_HD inline uint32_t AbsoluteBits(float weight) {
   return bits > 0x7f800000 ? 0 : bits;
 }
 
-// k of a layer, from the largest AbsoluteBits of its weights; 0 where they are all zero.
+// k of a layer, from the largest AbsoluteBits of its weights; 0 if all weights are zero.
 NEUROEVO_HD inline int WeightExponent(uint32_t largest) {
   if (largest == 0) return 0;
   const int biased = static_cast<int>(largest >> 23);
-  int exponent = 133 - biased;  // makes it at least 64 and less than 128
+  int exponent = 133 - biased;  // scales the largest weight to [64, 128)
   if (RoundShift((largest & 0x7fffff) | 0x800000, 17) > kMaxWeight) --exponent;
   if (exponent > kMaxExponent) return kMaxExponent;
   return exponent < -kMaxExponent ? -kMaxExponent : exponent;
@@ -81,7 +81,7 @@ NEUROEVO_HD inline int32_t QuantizedBias(float bias, int exponent) {
   return RoundScaled(bias, kMaxActivation, exponent, kMaxSum);
 }
 
-// s: the smallest shift that makes a byte of the largest sum, which is not negative.
+// s: the smallest shift with which the largest sum, which is not negative, fits a byte.
 NEUROEVO_HD inline int ActivationShift(int32_t largest) {
   int shift = 0;
   while (RoundShift(static_cast<uint32_t>(largest), shift) > kMaxActivation) ++shift;
@@ -93,14 +93,13 @@ NEUROEVO_HD inline uint8_t Activation(int32_t sum, int shift) {
   return sum <= 0 ? 0 : static_cast<uint8_t>(RoundShift(static_cast<uint32_t>(sum), shift));
 }
 
-// e of the activations; sums count in units of 2^-exponent / 255. Where all are zero it would only grow, so it is 0.
+// e of the activations; sums are in units of 2^-exponent / 255. 0 if all sums are zero, since e would only grow.
 NEUROEVO_HD inline int ActivationExponent(int32_t largest, int exponent, int shift) {
   return largest == 0 ? 0 : exponent - shift;
 }
 
-// An output as a float: sum * 2^-exponent / 255. Sums below 255 * 2^16 that differ make floats that differ (unless they
-// are so small that a float underflows), so that the greatest stays the greatest; of greater sums the nearest
-// neighbors may become equal.
+// An output as a float: sum * 2^-exponent / 255. Distinct sums below 255 * 2^16 give distinct floats (unless the float
+// underflows), so that the maximum is preserved; adjacent larger sums may become equal.
 NEUROEVO_HD inline float Output(int32_t sum, int exponent) {
   const uint64_t bits = static_cast<uint64_t>(1023 - exponent) << 52;
   double power;

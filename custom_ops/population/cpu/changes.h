@@ -1,4 +1,4 @@
-// Which positions of an image differ from the slot's last one, and which outputs of a convolution they reach.
+// Positions of an image that differ from the slot's previous image, and the convolution outputs that depend on them.
 #ifndef NEUROEVO_POPULATION_CPU_CHANGES_H_
 #define NEUROEVO_POPULATION_CPU_CHANGES_H_
 
@@ -14,7 +14,7 @@ namespace neuroevo {
 
 class Changes {
  public:
-  // Nothing has changed in an image of that height and width. The memory grows to the largest one and stays.
+  // Clears all marks, for images of that height and width. The memory grows to the largest image and is kept.
   void Reset(const std::array<int, 3>& shape) {
     width_ = shape[1];
     marks_.assign(int64_t{shape[0]} * width_, 0);
@@ -26,7 +26,7 @@ class Changes {
     rows_[y] = 1;
   }
 
-  // Takes a row of an image to that of the next, and marks where they differ.
+  // Overwrites `row` of an image with the row of the next image and marks the pixels that differ.
   template <class T>
   void TakeRow(int64_t y, int channels, const T* next, T* row) {
     const int64_t bytes = int64_t{width_} * channels * static_cast<int64_t>(sizeof(T));
@@ -74,7 +74,7 @@ class Changes {
   }
 
  private:
-  // kChannels: a constant, so that this is vectorized, or 0.
+  // kChannels: number of channels as a constant, so that the loop is vectorized, or 0 for any number.
   template <class T, int kChannels>
   void MarkPixels(int64_t y, int any_channels, const T* next, T* row) {
     const int64_t width = width_, bytes = int64_t{sizeof(T)} * (kChannels == 0 ? any_channels : kChannels);
@@ -99,8 +99,8 @@ class Changes {
 
   int64_t width_ = 0;
   std::vector<uint8_t> marks_;   // [height, width]
-  std::vector<uint8_t> rows_;    // [height], whether one of the row's is set
-  std::vector<uint8_t> joined_;  // of the rows of a window, with its border
+  std::vector<uint8_t> rows_;    // [height], whether any mark of the row is set
+  std::vector<uint8_t> joined_;  // union of the marks of a window's rows, including the border
 };
 
 }  // namespace neuroevo

@@ -1,4 +1,4 @@
-// How an image lies in memory for the convolution that reads it.
+// Memory layout of an image for the convolution that reads it.
 #ifndef NEUROEVO_POPULATION_CPU_FRAME_H_
 #define NEUROEVO_POPULATION_CPU_FRAME_H_
 
@@ -10,14 +10,14 @@
 
 namespace neuroevo {
 
-// Rows of `pitch` values, with a border of zeros around the image. In values, not bytes.
+// Layout with rows of `pitch` values and a border of zeros around the image. All fields count values, not bytes.
 struct Frame {
-  int64_t height, row_values;  // of the image
-  int64_t first;               // where its first value is
-  int64_t pitch;               // from row to row
-  int64_t size;                // with borders
+  int64_t height, row_values;  // size of the image
+  int64_t first;               // offset of its first value
+  int64_t pitch;               // distance between rows
+  int64_t size;                // total size with borders
 
-  // For an image that `reader` is the next to read: only a convolution needs a border. reader may be null.
+  // Layout of an image read by `reader`, which may be null. Only a convolution requires a border.
   Frame(const std::array<int, 3>& shape, const Layer* reader) {
     const auto [image_height, width, channels] = shape;
     int64_t top = 0, left = 0, rows = image_height, columns = width;
@@ -39,10 +39,10 @@ struct Frame {
     return base + first + y * pitch;
   }
 
-  // write(y, place) fills row y of the image; the border becomes zero.
+  // Fills row y of the image by calling write(y, row) and sets the border to zero.
   template <class T, class Write>
   void Fill(T* base, const Write& write) const {
-    T* border = base;  // it goes on where a row ends
+    T* border = base;  // start of the border values before the next row
     for (int64_t y = 0; y < height; ++y) {
       T* row = Row(base, y);
       std::fill(border, row, T{0});

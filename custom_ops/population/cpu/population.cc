@@ -15,7 +15,7 @@ namespace neuroevo {
 
 namespace {
 
-// A vbn layer, and the way from the one before it (or the input) to what it normalizes.
+// A vbn layer, and the plan of the layers from the previous vbn layer (or the input) to its input.
 struct Stage {
   const Layer* vbn;
   CpuPlan plan;
@@ -36,8 +36,8 @@ std::vector<Stage> StagesOf(const Network& network, const std::vector<Layer>& la
   return stages;
 }
 
-// sums[c] = the sum of term(value, c) over an observation's values of channel c, for kChannels channels from `first`
-// on. A constant number of them, so that the sums stay in registers.
+// sums[c] = the sum of term(value, c) over an observation's values of channel c, for kChannels channels starting at
+// `first`. The number of channels is a constant so that the sums stay in registers.
 template <int kChannels, class Term>
 void SumChannels(const float* values, int64_t size, int channels, int first, const Term& term, double* sums) {
   double own[kChannels] = {};
@@ -55,7 +55,7 @@ void Sum(const float* values, int64_t size, int channels, const Term& term, doub
   for (; first < channels; ++first) SumChannels<1>(values, size, channels, first, term, sums);
 }
 
-// out[c] = result(the sum of the observations' sums of channel c).
+// out[c] = result(total of the observations' sums of channel c).
 template <class Result>
 void Total(const std::vector<double>& sums, int channels, const Result& result, float* out) {
   std::vector<double> total(channels, 0.0);
@@ -81,7 +81,7 @@ class CpuPopulation : public HostPopulation {
   }
 
  private:
-  // Through a network, and to its vbn layers.
+  // Plans of a whole network and of the stages up to its vbn layers.
   struct Way {
     CpuPlan plan;
     std::vector<Stage> stages;
@@ -116,21 +116,21 @@ class CpuPopulation : public HostPopulation {
     for (int64_t row : rows) PrepareOne(ways_[members_.Is(row)][row_network_[row]]->stages, row);
   }
 
-  // The reference batch goes from one vbn layer to the next, several observations in a task.
+  // Propagates the reference batch from one vbn layer to the next, with several observations per task.
   void PrepareOne(const std::vector<Stage>& stages, int64_t row) {
     RowWeights weights[kMaxSlots];
     std::fill_n(weights, kMaxSlots, WeightsOf(row));
     const int64_t count = reference_count_, threads = pool_->threads();
     const int64_t most = std::min<int64_t>(kMaxSlots, (count + threads - 1) / threads);
-    const auto for_blocks = [&](const auto& body) {  // of observations [first, first + slots)
+    const auto for_blocks = [&](const auto& body) {  // calls body(first, slots) for blocks of observations
       pool_->ParallelFor((count + most - 1) / most, [&](int64_t task) {
         body(task * most, static_cast<int>(std::min(most, count - task * most)));
       });
     };
     int64_t pitch = 0;
     for (const Stage& stage : stages) pitch = std::max(pitch, stage.plan.outputs());
-    thread_local Scratch<float> memory;              // of this thread, not of the tasks'
-    float* const batch = memory.Get(count * pitch);  // of each observation, what the stage has made
+    thread_local Scratch<float> memory;              // owned by the calling thread, shared by all tasks
+    float* const batch = memory.Get(count * pitch);  // output of the stage for each observation
     for (const Stage& stage : stages) {
       const int channels = stage.channels();
       const int64_t size = stage.plan.outputs(), values = count * (size / channels);
@@ -160,9 +160,9 @@ class CpuPopulation : public HostPopulation {
     }
   }
 
-  // Of each network, for rows with weights and for members.
+  // Per network, [0] for rows that hold weights and [1] for members.
   std::vector<std::unique_ptr<Way>> ways_[2];
-  bool convolve_ = false;  // whether a network has convolutions, of those that the population was made with
+  bool convolve_ = false;  // whether any of the initial networks has convolutions
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A thread's memory for what a task works with. It grows to the largest network and stays.
+// Scratch memory of a thread for the temporary values of a task. It grows to the largest network and is kept.
 #ifndef NEUROEVO_POPULATION_CPU_SCRATCH_H_
 #define NEUROEVO_POPULATION_CPU_SCRATCH_H_
 
@@ -14,11 +14,11 @@ constexpr int64_t kCacheLine = 64;  // bytes
 template <class T>
 class Scratch {
  public:
-  // n values, aligned to cache lines, with as much slack for a vector's overrun as a row has. What was there is lost.
+  // Returns n uninitialized values, aligned to cache lines, with the same slack for vector loads as a row.
   T* Get(int64_t n) {
     const size_t needed = n + (kCacheLine + RowMemory::kSlack) / sizeof(T);
     if (memory_.size() < needed) {
-      memory_.clear();  // nothing to be copied over
+      memory_.clear();  // avoids copying the old values
       memory_.resize(needed);
     }
     const uintptr_t address = reinterpret_cast<uintptr_t>(memory_.data());

@@ -8,8 +8,8 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kWords = 1000;  // a kernel's arguments may have 4096 bytes on every card and driver
-// Arguments are read one word at a time by the lanes of a warp, so warps of many multiprocessors share the work.
+constexpr int kWords = 1000;  // every GPU and driver allows 4096 bytes of kernel arguments
+// The lanes of a warp read arguments one word after another, so the work is spread over many multiprocessors.
 constexpr int kThreads = 32;
 
 struct Words {

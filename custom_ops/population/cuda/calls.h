@@ -1,5 +1,5 @@
-// Streams and the memory that calls need beside the rows. A call borrows one for as long as it runs, so that lanes'
-// calls overlap; there are as many as calls have ever run at once.
+// Pool of streams with working memory. Each call borrows one while it runs, so calls of different lanes overlap. The
+// pool grows to the largest number of concurrent calls.
 #ifndef NEUROEVO_POPULATION_CUDA_CALLS_H_
 #define NEUROEVO_POPULATION_CUDA_CALLS_H_
 
@@ -14,7 +14,7 @@ namespace neuroevo::cuda {
 
 class Calls {
  public:
-  // Calls are of the GPU that the thread uses now, whichever one the threads use that make them.
+  // All calls use the constructing thread's current GPU, whichever GPU the calling threads have selected.
   Calls() : device_(device::Current()) {}
 
   struct Call {
@@ -27,7 +27,7 @@ class Calls {
     device::Memory on_device, pinned;
   };
 
-  // body(call) with a call of its own; then waits for what it has queued on the stream.
+  // Runs body(call) with a borrowed call, then waits for the work that it queued on the call's stream.
   template <class Body>
   void Run(Body body) {
     const device::Using ours(device_);
@@ -36,7 +36,7 @@ class Calls {
       body(*call);
       device::Synchronize(call->stream);
     } catch (...) {
-      // What was queued before the failure may still run: its memory is not to be freed or lent again before.
+      // Work queued before the failure may still run, so its memory must not be freed or lent again yet.
       try {
         device::Synchronize(call->stream);
       } catch (...) {

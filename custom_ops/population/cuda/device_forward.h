@@ -1,4 +1,4 @@
-// The forward pass of a backend on a GPU, for memory and a stream of the caller's.
+// The forward pass of a GPU backend on memory and a stream provided by the caller.
 #ifndef NEUROEVO_POPULATION_CUDA_DEVICE_FORWARD_H_
 #define NEUROEVO_POPULATION_CUDA_DEVICE_FORWARD_H_
 
@@ -14,9 +14,9 @@ class DeviceForward {
   virtual ~DeviceForward() = default;
   // Bytes of workspace for a call of count slots.
   virtual int64_t WorkspaceBytes(int64_t count) const = 0;
-  // As Population::Forward, unchecked, with observations, outputs and workspace (256-byte aligned) on the device:
-  // queues the work on the stream and returns. Until the stream has come to its end, which the caller sees to, nothing
-  // may fill the rows, and they may not go away.
+  // Like Population::Forward, but without checks and with observations, outputs and workspace (256-byte aligned) on the
+  // device: queues the work on the stream and returns. The caller must synchronize the stream before the rows are
+  // refilled or destroyed.
   virtual void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
                                const std::vector<int64_t>& states, char* workspace, device::Stream stream) = 0;
 };

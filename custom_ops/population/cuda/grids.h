@@ -1,4 +1,4 @@
-// Launches for more positions than one grid has blocks for.
+// Launches for more positions than fit into one grid.
 #ifndef NEUROEVO_POPULATION_CUDA_GRIDS_H_
 #define NEUROEVO_POPULATION_CUDA_GRIDS_H_
 
@@ -7,7 +7,7 @@
 
 namespace neuroevo::cuda {
 
-// A grid has less than 2^31 blocks: calls launch(first position, blocks) for as many positions at a time as fit.
+// Calls launch(first position, blocks) for chunks of positions that fit into a grid, which has fewer than 2^31 blocks.
 template <class Function>
 void ForGrids(int64_t count, int64_t blocks_each, const Function& launch) {
   const int64_t at_once = std::max<int64_t>(1, 0x7fffffff / blocks_each);

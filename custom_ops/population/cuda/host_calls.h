@@ -1,4 +1,4 @@
-// What populations on a GPU share for calls of the host.
+// Host-side functions shared by the GPU populations.
 #ifndef NEUROEVO_POPULATION_CUDA_HOST_CALLS_H_
 #define NEUROEVO_POPULATION_CUDA_HOST_CALLS_H_
 
@@ -12,14 +12,14 @@
 
 namespace neuroevo::cuda {
 
-// The indices of the rows, by row.
+// Returns the indices that sort the rows (stable).
 std::vector<int32_t> Sorted(const std::vector<int64_t>& rows);
 
-// Memory of the host that the GPU reads by itself.
+// Allocates pinned host memory, which the GPU can access directly.
 std::shared_ptr<char> PinnedMemory(int64_t bytes);
 
-// Forward for observations and outputs of the host. Observations that are not in pinned memory are copied by this
-// thread.
+// Population::Forward with observations and outputs in host memory. Observations that are not in pinned memory are
+// copied by the calling thread.
 void ForwardFromHost(Calls* calls, DeviceForward* forward, const Network& network, const std::vector<int64_t>& rows,
                      const void* observations, float* out, const std::vector<int64_t>& states);
 

@@ -10,15 +10,15 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int64_t kScratchRows = 8;  // where rows that keep no theta are made: one for each lane that refills
+constexpr int64_t kScratchRows = 8;  // for rows that keep no theta: one per lane that refills concurrently
 
-// Rows of float32 that an int8 population needs: those that keep their theta, and scratch.
+// Returns the number of float32 rows that an int8 population needs: those that keep their theta, and scratch rows.
 int64_t FloatRowsNeeded(int64_t float_rows, int64_t rows) {
   const int64_t kept = Int8Population::FloatRows(float_rows, rows);
   return kept + std::min(kScratchRows, rows - kept);
 }
 
-// The call's slots that play each of the networks, by row.
+// Returns the call's slots for each network, sorted by row.
 std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const std::vector<int32_t>& row_network,
                                        size_t networks) {
   std::vector<CallSlots> calls(networks);
@@ -41,14 +41,14 @@ CudaInt8Population::CudaInt8Population(std::vector<Network> networks, int64_t ro
     stride_ = std::max(stride_, PartBytes<char>(cuda_networks_.back().row_bytes()));
   }
   const int64_t floats = FloatRowsNeeded(float_rows, rows);
-  memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 beside ", floats, " rows of float32"));
+  memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 in addition to ", floats, " rows of float32"));
 }
 
 void CudaInt8Population::ReplacePacked(int32_t index) {
   CudaInt8Network made(networks_[index], index);
   if (PartBytes<char>(made.row_bytes()) > stride_) {
-    ThrowInvalid("network ", index, " takes ", made.row_bytes(), " bytes in integers, expected at most ", stride_,
-                 " as the largest network that the population was made with");
+    ThrowInvalid("network ", index, " needs ", made.row_bytes(), " bytes as int8, expected at most ", stride_,
+                 " as in the largest network that the population was created with");
   }
   cuda_networks_[index] = std::move(made);
 }
@@ -70,7 +70,7 @@ void CudaInt8Population::QuantizeRows(const std::vector<Target>& targets) {
         packed.push_back(Row(target.row));
       }
       if (thetas.empty()) continue;
-      // The workspace of the network before may still be read: memory only grows once that is over.
+      // Kernels may still read the workspace of the previous network, so synchronize before it is reallocated.
       const int64_t bytes = cuda_networks_[n].QuantizeBytes(static_cast<int64_t>(thetas.size()));
       if (bytes > call.on_device.bytes()) device::Synchronize(call.stream);
       call.on_device.Grow(bytes);

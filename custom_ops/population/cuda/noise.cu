@@ -9,7 +9,7 @@ namespace neuroevo::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kMutations = 64;  // of a chain in one launch, in the kernel's arguments
+constexpr int kMutations = 64;  // most mutations per launch, passed in the kernel's arguments
 
 struct Mutations {
   Mutation mutation[kMutations];
@@ -18,8 +18,8 @@ struct Mutations {
 
 int Blocks(int64_t counters) { return static_cast<int>((counters + kThreads - 1) / kThreads); }
 
-// A thread makes the four normals of a counter; [begin, end) are positions, of which begin need not be a multiple of 4.
-// theta at these positions = from, which begins with that of `begin`, or zeros where it is null, plus scaled noise.
+// Each thread generates the four normals of a counter. Sets theta at positions [begin, end), where begin need not be a
+// multiple of 4, to from + scaled noise. from starts with position `begin`; null stands for zeros.
 __global__ void Initialize(float* theta, const float* from, int64_t begin, int64_t end, uint64_t seed, float scale) {
   const int64_t counter = begin / 4 + int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (4 * counter >= end) return;
@@ -32,15 +32,15 @@ __global__ void Initialize(float* theta, const float* from, int64_t begin, int64
   }
 }
 
-// A thread takes the same four positions through all mutations, so none waits for another. What one mutation makes
-// stays in registers for the next one.
+// Each thread applies all mutations to the same four positions, so threads need no synchronization. The result of a
+// mutation stays in registers for the next one.
 __global__ void Mutate(Mutations chain, int64_t dimension) {
   const int64_t counter = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const int64_t first = 4 * counter;
   if (first >= dimension) return;
   const int count = static_cast<int>(dimension - first < 4 ? dimension - first : 4);
   float value[4] = {};
-  const float* held = nullptr;  // whose values those are
+  const float* held = nullptr;  // vector whose values are in `value`
   for (int m = 0; m < chain.count; ++m) {
     const Mutation& mutation = chain.mutation[m];
     if (mutation.src != held) {

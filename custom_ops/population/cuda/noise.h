@@ -1,4 +1,4 @@
-// Making weights on the GPU: the bits of core/noise.h.
+// Generation of weights on the GPU, bit-identical to core/noise.h.
 #ifndef NEUROEVO_POPULATION_CUDA_NOISE_H_
 #define NEUROEVO_POPULATION_CUDA_NOISE_H_
 
@@ -13,13 +13,13 @@ namespace neuroevo::cuda {
 // theta = initial weights of the network from the seed. theta: device, [D].
 void InitTheta(const Network& network, uint64_t seed, float* theta, device::Stream stream);
 
-// member = the values of the member of that center with the seed and the scale. layers: the network's as its members
-// have them. center: device, [D]; member: device, [F].
+// Sets `member` to the values of the member with that center, seed and scale. layers: the network's layers with the
+// layout of members. center: device, [D]; member: device, [F].
 void FillMember(const Network& network, const std::vector<Layer>& layers, uint64_t seed, float scale,
                 const float* center, float* member, device::Stream stream);
 
-// In list order, dst = src + scale * noise(seed), [D] floats on the device each. Entries may read what earlier ones
-// have written, but a spread that is not null, whose values multiply the scale, is written by none.
+// In list order, dst = src + scale * noise(seed), each [D] floats on the device. Entries may read vectors written by
+// earlier ones. spread, if not null, multiplies the scale elementwise, and no entry may write it.
 struct Mutation {
   float* dst;
   const float* src;

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A thread takes the four positions of a counter through all terms. Its sums are doubles as the CPU's are: most cards
-// are slow at those, but a generation has one sum and thousands of episodes.
+// Each thread sums all terms for the four positions of a counter. Sums are doubles, as on the CPU: these are slow on
+// most GPUs, but a generation has one sum and thousands of episodes.
 template <bool kSquares>
 __global__ void AddTerms(const uint64_t* seeds, const float* weights, const float* square_weights, int64_t n,
                          int64_t begin, int64_t end, int64_t first_block, float* out, float* squares) {
@@ -23,7 +23,7 @@ __global__ void AddTerms(const uint64_t* seeds, const float* weights, const floa
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float z = normals.value[i];
-      sum[i] += weight * double{z};  // the product is exact, fused or not
+      sum[i] += weight * double{z};  // the product is exact, so fusing does not matter
       if (kSquares) square_sum[i] += square_weight * double{SquareTerm(z)};
     }
   }

@@ -17,7 +17,7 @@ namespace neuroevo::cuda {
 
 namespace {
 
-// Of the memory in which rows are prepared together: 22 of VirtualBN with 128 observations, 2816 positions at once.
+// Memory for preparing rows together: 22 rows of VirtualBN with 128 observations, 2816 positions.
 constexpr int64_t kPrepareBytes = int64_t{128} << 20;
 
 std::unique_ptr<Population> MakePopulation(std::vector<Network> networks, int64_t rows,
@@ -125,7 +125,7 @@ void CudaPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
                                const std::vector<float>& scale, const std::vector<int64_t>& spreads) {
   calls_.Run([&](Calls::Call& call) {
     for (const std::vector<int32_t>& chain : PerturbChains(dst, src)) {
-      // A chain is of one network unless a row changes hands in it: each stretch of one network is a list of its own.
+      // A row may change its network within a chain, so each stretch of entries with one network is a separate list.
       std::vector<Mutation> mutations;
       for (size_t c = 0; c < chain.size(); ++c) {
         const int32_t i = chain[c];
@@ -157,7 +157,7 @@ void CudaPopulation::DoPrepare(const std::vector<int64_t>& rows) {
       const int64_t at_once = std::max<int64_t>(1, kPrepareBytes / network.PrepareBytes(1, reference_count_));
       for (size_t first = 0; first < all[n].size(); first += at_once) {
         const auto begin = all[n].begin() + first, end = all[n].begin() + std::min(all[n].size(), first + at_once);
-        // The workspace of those before may still be read: memory only grows once that is over.
+        // Kernels may still read the previous workspace, so synchronize before it is reallocated.
         const int64_t bytes = network.PrepareBytes(end - begin, reference_count_);
         if (bytes > call.on_device.bytes()) device::Synchronize(call.stream);
         call.on_device.Grow(bytes);
@@ -179,7 +179,7 @@ void CudaPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
 
 std::vector<CallSlots> CudaPopulation::CallsOf(const std::vector<int64_t>& rows,
                                                const std::vector<int64_t>& states) const {
-  std::vector<int64_t> shared = rows;  // whose weights they read, by which they are sorted
+  std::vector<int64_t> shared = rows;  // sort keys: the rows whose weights are read
   for (int64_t& row : shared) {
     if (members_.Is(row)) row = members_.Of(row).center;
   }

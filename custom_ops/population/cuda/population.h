@@ -1,4 +1,4 @@
-// Populations on a GPU: rows in its memory, filled and evaluated there. The same bits as on the CPU.
+// Populations whose rows are stored, filled and evaluated on a GPU, bit-identical to the CPU.
 #ifndef NEUROEVO_POPULATION_CUDA_POPULATION_H_
 #define NEUROEVO_POPULATION_CUDA_POPULATION_H_
 
@@ -44,25 +44,25 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
                  const std::vector<int64_t>& states) override;
   void DoClearStates(const std::vector<int64_t>& states) override;
 
-  // Theta of the row or the values of the member and, behind them, the statistics of its vbn layers.
+  // The row's theta or the member's values, followed by the statistics of its vbn layers.
   float* Row(int64_t row) const {
     if (!members_.Is(row)) return reinterpret_cast<float*>(memory_->data()) + row * stride_;
     return member_memory_.first + (row - members_.weight_rows()) * member_memory_.stride;
   }
-  // Which of cuda_networks_ a row plays, and the members of that one.
+  // Index into cuda_networks_ of a row's network, and the member memory of that network.
   size_t NetworkFor(int64_t row) const { return row_network_[row] + (members_.Is(row) ? networks_.size() : 0); }
   MemberMemory MembersFor(size_t network) const { return network < networks_.size() ? MemberMemory() : member_memory_; }
   void ReadMember(int64_t row, float* out, Calls::Call* call) const;
-  // The call's slots that play each of the networks, and behind these those that play members of each.
+  // Returns the call's slots for each network, followed by the slots for members of each network.
   std::vector<CallSlots> CallsOf(const std::vector<int64_t>& rows, const std::vector<int64_t>& states) const;
 
-  std::vector<CudaNetwork> cuda_networks_;         // and behind them those of members, if there are any
-  std::vector<std::vector<Layer>> member_layers_;  // of each network; none where no row is a member
+  std::vector<CudaNetwork> cuda_networks_;         // followed by those of members if the population has any
+  std::vector<std::vector<Layer>> member_layers_;  // per network; empty if the population has no members
   int64_t stride_ = 0;                             // floats from row to row
-  std::unique_ptr<RowsMemory> memory_;             // of the rows that hold weights
-  std::unique_ptr<RowsMemory> members_rows_;       // of the others; null where there are none
-  MemberMemory member_memory_;                     // likewise
-  std::unique_ptr<RowsMemory> states_;             // [R, state_size_] floats; null where no network is recurrent
+  std::unique_ptr<RowsMemory> memory_;             // rows that hold weights
+  std::unique_ptr<RowsMemory> members_rows_;       // members; null if the population has none
+  MemberMemory member_memory_;                     // pointer and stride of members_rows_
+  std::unique_ptr<RowsMemory> states_;             // [R, state_size_] floats; null if no network is recurrent
   device::Memory reference_on_device_{device::Where::kDevice};
   Calls calls_;
 };

@@ -12,7 +12,7 @@ namespace neuroevo::cuda {
 
 class RowsMemory {
  public:
-  // Throws what the rows need and what is free, where that is less.
+  // Throws if the rows need more memory than is free. what: description of the rows for the message.
   RowsMemory(int64_t rows, int64_t row_bytes, const std::string& what)
       : memory_(device::Where::kDevice, Checked(rows, row_bytes, what)) {}
 
@@ -24,7 +24,7 @@ class RowsMemory {
     const int64_t free = device::FreeBytes();
     if (needed > static_cast<double>(free)) {
       ThrowInvalid(rows, " rows of ", row_bytes, " bytes each, ", what, ", need ", needed * 1e-9,
-                   " GB of the GPU's memory, and ", static_cast<double>(free) * 1e-9, " GB are free (", device::Name(),
+                   " GB of GPU memory, but only ", static_cast<double>(free) * 1e-9, " GB are free (", device::Name(),
                    ")");
     }
     return rows * row_bytes;

@@ -9,25 +9,25 @@ namespace neuroevo::cuda {
 
 namespace {
 
-// A moment that both clocks know: the GPU's events only tell how far they are apart.
+// Point in time on both clocks, needed because GPU events only measure the time between two events.
 struct Moment {
   int64_t recording;
   int64_t ns;
   device::Event event;
 };
 
-// One for each recording: the longer ago, the less exact.
+// Returns the common point in time of a recording; its accuracy decreases with its age.
 std::shared_ptr<const Moment> CommonMoment(device::Stream stream) {
   static std::mutex mutex;
-  static auto* common = new std::shared_ptr<Moment>;  // never destroyed: at exit the CUDA runtime may be gone before it
+  static auto* common = new std::shared_ptr<Moment>;  // never destroyed: at exit the CUDA runtime may be unloaded first
   const std::lock_guard<std::mutex> lock(mutex);
   if (*common == nullptr || (*common)->recording != trace::Recording()) {
     auto moment = std::make_shared<Moment>();
     moment->recording = trace::Recording();
-    device::Synchronize(stream);  // the GPU comes to the event at once
+    device::Synchronize(stream);  // so that the GPU reaches the event immediately
     moment->event.Record(stream);
     moment->ns = trace::Now();
-    device::Synchronize(stream);  // other threads may ask for their distance from it at once
+    device::Synchronize(stream);  // other threads may measure from it immediately
     *common = moment;
   }
   return *common;
@@ -62,7 +62,7 @@ void DeviceSpan::Note(const char* name, int64_t argument, const void* link) {
   };
   const int64_t took_ns = ns_between(events_->begin, events_->end);
   int64_t begin_ns = events_->common->ns + ns_between(events_->common->event, events_->begin);
-  // The clocks of the GPU and the CPU drift apart, but it was after the making and before now.
+  // The clocks of the GPU and the CPU drift apart, but the span began after its creation and ended before now.
   begin_ns = std::max(events_->made_ns, std::min(begin_ns, trace::Now() - took_ns));
   trace::Add(name, begin_ns, begin_ns + took_ns, argument, link, trace::Kind::kDevice);
 }

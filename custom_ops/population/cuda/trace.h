@@ -1,4 +1,4 @@
-// When the GPU was at work for a call, in the trace; see core/trace.h.
+// Trace spans of GPU work; see core/trace.h.
 #ifndef NEUROEVO_POPULATION_CUDA_TRACE_H_
 #define NEUROEVO_POPULATION_CUDA_TRACE_H_
 
@@ -9,14 +9,14 @@
 
 namespace neuroevo::cuda {
 
-// The stream's work between making and End(). Where no trace is recorded it does nothing.
+// Span of the stream's work between construction and End(). Does nothing if no trace is recorded.
 class DeviceSpan {
  public:
   explicit DeviceSpan(device::Stream stream);
   ~DeviceSpan();
 
   void End();
-  // Once the stream has been synchronized.
+  // Adds the span to the trace. Call it after the stream has been synchronized.
   void Note(const char* name, int64_t argument, const void* link);
 
  private:

@@ -14,8 +14,8 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int64_t kPieceWeights = 1 << 15;  // per task, about
-constexpr int64_t kMostBytes = 8;           // that a weight of a convolution takes where backends pad it
+constexpr int64_t kPieceWeights = 1 << 15;  // approximate weights per task
+constexpr int64_t kMostBytes = 8;           // most bytes per convolution weight, including a backend's padding
 
 }  // namespace
 
@@ -54,8 +54,8 @@ void Int8HostPopulation::ReplacePacked(int32_t index) {
   if (made.network.row_bytes > row_bytes_) {
     const int64_t most = row_bytes_ + kMostBytes * weights_;
     if (made.network.row_bytes > most) {
-      ThrowInvalid("network ", index, " takes ", made.network.row_bytes, " bytes in integers, expected at most ", most,
-                   " as the largest network that the population was made with has ", weights_, " weights");
+      ThrowInvalid("network ", index, " needs ", made.network.row_bytes, " bytes as int8, expected at most ", most,
+                   ": the largest network that the population was created with has ", weights_, " weights");
     }
     if (wide_ == nullptr) wide_ = std::make_unique<RowMemory>(rows_, most, weights_);
     made.memory = wide_.get();

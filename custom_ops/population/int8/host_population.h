@@ -1,4 +1,4 @@
-// Integer rows in the host's memory, and the split of the calls into tasks of the thread pool.
+// Population of integer networks in host memory, whose calls are split into thread pool tasks.
 #ifndef NEUROEVO_POPULATION_INT8_HOST_POPULATION_H_
 #define NEUROEVO_POPULATION_INT8_HOST_POPULATION_H_
 
@@ -16,20 +16,20 @@ namespace neuroevo {
 
 class Int8HostPopulation : public Int8Population {
  public:
-  // thetas: a float32 population of the same networks, rows and pool; its rows from float_rows on are scratch.
+  // thetas: a float32 population with the same networks, rows and pool; its rows from float_rows on are scratch rows.
   Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend, int64_t rows,
                      int64_t float_rows);
 
-  int64_t Bytes() const { return packed_->bytes(rows_); }  // of the integers, once all rows are filled
+  int64_t Bytes() const { return packed_->bytes(rows_); }  // of the packed rows once all are filled
 
  private:
-  // Whole rows of a layer's weights [inputs, outputs]: what one task quantizes.
+  // Rows [begin, end) of a layer's weights [inputs, outputs], quantized by one task.
   struct Piece {
     int step;
     int64_t begin, end;
   };
 
-  // A network's layers in a packed row, their pieces, and the memory with its rows.
+  // Layout of a network in a packed row, its pieces, and the memory that holds its rows.
   struct Packed {
     Int8Network network;
     std::vector<Piece> pieces;
@@ -44,12 +44,12 @@ class Int8HostPopulation : public Int8Population {
   void QuantizePiece(const Target& target, const Piece& piece, int exponent);
 
   std::unique_ptr<Int8Backend> backend_;
-  std::vector<Packed> layouts_;        // of each network
-  int64_t row_bytes_ = 0;              // the most of them
-  int64_t weights_ = 0;                // likewise
+  std::vector<Packed> layouts_;        // per network
+  int64_t row_bytes_ = 0;              // largest packed row of the initial networks
+  int64_t weights_ = 0;                // most weights of the initial networks
   std::unique_ptr<RowMemory> packed_;  // [R]
-  // [R] of networks that came later and, though they have no more weights, take more bytes: those of convolutions do,
-  // on processors for which they are padded.
+  // [R], for replacement networks that take more bytes though they have no more weights, because convolution weights
+  // are padded on some processors.
   std::unique_ptr<RowMemory> wide_;
   SlotMemories memories_;  // [R]
 };

@@ -9,7 +9,7 @@
 
 namespace neuroevo {
 
-// Rows to be filled that depend on no other part: first by Assign and Init, then by Perturb.
+// Part of a call: rows to be filled, first by Assign and Init and then by Perturb, independently of all other parts.
 struct Int8Population::Part {
   std::vector<int64_t> assign_rows;
   std::vector<int32_t> assign_networks;
@@ -17,16 +17,16 @@ struct Int8Population::Part {
   std::vector<int64_t> init_rows;
   std::vector<int32_t> init_networks;
   std::vector<uint64_t> init_seeds;
-  std::vector<int64_t> dst, src, spreads;  // spreads keep their thetas
+  std::vector<int64_t> dst, src, spreads;  // spread rows keep their thetas, so they need no scratch row
   std::vector<uint64_t> seeds;
   std::vector<float> scales;
   std::vector<int64_t> targets;  // the rows filled
 };
 
-// Where thetas are while they are needed: rows that keep theirs, and scratch rows, which are given back at the end.
+// Float32 rows that hold the thetas of a call: the rows that keep theirs, and scratch rows returned by the destructor.
 class Int8Population::ThetaRows {
  public:
-  // rows: all that will be asked for. Waits for scratch rows that other calls have.
+  // rows: all rows that will be passed to Of. Waits until enough scratch rows are free.
   ThetaRows(Int8Population* population, const std::vector<const std::vector<int64_t>*>& rows)
       : population_(population) {
     for (const std::vector<int64_t>* some : rows) {
@@ -50,7 +50,7 @@ class Int8Population::ThetaRows {
 
  private:
   Int8Population* population_;
-  std::unordered_map<int64_t, int64_t> scratch_;  // of rows that keep no theta
+  std::unordered_map<int64_t, int64_t> scratch_;  // scratch row of each row that keeps no theta
 };
 
 void Int8Population::Fill(const Part& part) {
@@ -76,7 +76,7 @@ void Int8Population::Fill(const Part& part) {
 
 int64_t Int8Population::FloatRows(int64_t float_rows, int64_t rows) {
   if (float_rows < -1 || float_rows > rows) {
-    ThrowInvalid("float_rows is ", float_rows, ", expected -1 or one in [0, ", rows, "], the number of rows");
+    ThrowInvalid("float_rows is ", float_rows, ", expected -1 or a number in [0, ", rows, "], the number of rows");
   }
   return float_rows == -1 ? rows : float_rows;
 }
@@ -98,11 +98,11 @@ void Int8Population::DoReplace(int32_t index) {
 void Int8Population::CheckTheta(int64_t row, bool in_place) const {
   if (KeepsTheta(row) || (in_place && OriginOf(row).index() != 0)) return;
   ThrowInvalid("row ", row, " keeps no float32 weights to be read or perturbed: only rows [0, ", float_rows_,
-               ") do, and what Init or Assign has filled can be perturbed in place");
+               ") do, and rows filled by Init or Assign can be perturbed in place");
 }
 
 void Int8Population::CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const {
-  if (scratch_rows_ == static_cast<size_t>(rows_ - float_rows_)) return;  // enough for all there are
+  if (scratch_rows_ == static_cast<size_t>(rows_ - float_rows_)) return;  // enough for any call
   for (const std::vector<int32_t>& chain : PerturbChains(dst, src)) {
     std::unordered_set<int64_t> made;
     for (int32_t i : chain) {
@@ -111,7 +111,7 @@ void Int8Population::CheckChains(const std::vector<int64_t>& dst, const std::vec
       }
     }
     if (made.size() > scratch_rows_) {
-      ThrowInvalid("a chain goes through ", made.size(), " rows that keep no float32 weights, expected at most ",
+      ThrowInvalid("a chain includes ", made.size(), " rows that keep no float32 weights, expected at most ",
                    scratch_rows_);
     }
   }
@@ -125,7 +125,7 @@ void Int8Population::DoInit(const std::vector<int64_t>& rows, const std::vector<
     parts[i].init_networks = {row_network_[rows[i]]};
     parts[i].init_seeds = {seeds[i]};
   }
-  for (const Part& part : parts) Fill(part);  // one after the other: each may need scratch rows of 16 MB
+  for (const Part& part : parts) Fill(part);  // sequentially: each may need scratch rows of 16 MB
 }
 
 void Int8Population::DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) {
@@ -161,7 +161,7 @@ void Int8Population::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
         const auto* theta = std::get_if<std::shared_ptr<const std::vector<float>>>(&origins.back());
         const auto* seed = std::get_if<uint64_t>(&origins.back());
         const auto dimension = static_cast<size_t>(networks_[network[i]].dimension());
-        // One of them is there and fits, unless another call fills the row now.
+        // The origin is a matching theta or a seed, unless a concurrent call is filling the row.
         if (theta != nullptr && (*theta)->size() == dimension) {
           part.assign_rows.push_back(src[i]);
           part.assign_networks.push_back(network[i]);
@@ -196,7 +196,7 @@ Int8Population::Origin Int8Population::OriginOf(int64_t row) const {
 
 void Int8Population::SetOrigin(int64_t row, Origin origin) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  origins_[row].swap(origin);  // what it was is freed without the lock
+  origins_[row].swap(origin);  // the old origin is freed after the lock is released
 }
 
 std::vector<int64_t> Int8Population::TakeScratchRows(size_t count) {

@@ -1,9 +1,9 @@
-// Rows of integer networks (networks/int8). Whatever fills a row makes its theta in float32 and quantizes it there and
-// then, so that Forward finds bytes only, and a row is the same whichever way its theta came about.
+// Population of integer networks (networks/int8). Every call that fills a row computes its theta in float32 and
+// quantizes it immediately, so Forward reads only bytes, and a row does not depend on how its theta was computed.
 //
-// Rows [0, float_rows) keep their theta. Of the others it is made in a scratch row, for a few chains at a time, and
-// forgotten; what Init or Assign put there is remembered, as its seed or in the host's memory, so that a chain can
-// start from it. A subclass says where the integers are and what computes with them.
+// Rows [0, float_rows) keep their theta. The theta of any other row is computed in a scratch row, for a few chains
+// concurrently, and discarded. The seed of Init or the theta of Assign (in host memory) is kept so that a chain can
+// start from it. Subclasses provide the storage of the integers and the arithmetic.
 #ifndef NEUROEVO_POPULATION_INT8_POPULATION_H_
 #define NEUROEVO_POPULATION_INT8_POPULATION_H_
 
@@ -22,7 +22,7 @@ namespace neuroevo {
 
 class Int8Population : public Population {
  public:
-  // float_rows as in Population::Make, as a number of rows. Throws unless it is -1 or one in [0, rows].
+  // Resolves float_rows of Population::Make to a number of rows. Throws unless it is -1 or in [0, rows].
   static int64_t FloatRows(int64_t float_rows, int64_t rows);
 
  protected:
@@ -33,8 +33,8 @@ class Int8Population : public Population {
     const float* theta;
   };
 
-  // thetas: a float32 population of the same networks and pool to make thetas in: its first float_rows rows are this
-  // one's, the others are scratch, which there must be where float_rows < rows.
+  // thetas: a float32 population with the same networks and pool, in which thetas are computed. Its first float_rows
+  // rows belong to this population's rows; the others are scratch rows, at least one if float_rows < rows.
   Int8Population(std::unique_ptr<FloatPopulation> thetas, int64_t rows, int64_t float_rows);
 
   // Fills the packed rows from their thetas.
@@ -43,10 +43,10 @@ class Int8Population : public Population {
  private:
   struct Part;
   class ThetaRows;
-  // What a row was last filled from that keeps no theta: something else, the seed of Init, or the theta of Assign.
+  // Source of a row that keeps no theta: the seed of Init, the theta of Assign, or neither.
   using Origin = std::variant<std::monostate, uint64_t, std::shared_ptr<const std::vector<float>>>;
 
-  // Of a packed row, before networks_[index] is used; throws where it does not fit.
+  // Updates the packed layout for a new networks_[index]; throws if its rows do not fit.
   virtual void ReplacePacked(int32_t index) = 0;
 
   void DoReplace(int32_t index) override;
@@ -71,7 +71,7 @@ class Int8Population : public Population {
   mutable std::mutex mutex_;
   std::vector<Origin> origins_;  // [R]
   std::condition_variable scratch_given_back_;
-  std::vector<int64_t> free_scratch_;  // the last one given back is taken first: it is in the cache, and few get used
+  std::vector<int64_t> free_scratch_;  // last in, first out: a reused row is still in the cache, and few are touched
 };
 
 }  // namespace neuroevo

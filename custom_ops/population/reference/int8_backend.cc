@@ -1,4 +1,4 @@
-// Networks in integers, one value at a time and written to be read: the other backends must equal it bit by bit.
+// Reference implementation of integer networks in scalar code. The other backends must be bit-identical to it.
 #include <algorithm>
 #include <cstring>
 

@@ -1,11 +1,11 @@
-// The reference backend: scalar loops that define every result, bit by bit, and are written to be read.
+// The reference backend: readable scalar loops that define every result bit by bit.
 //
-// A sum starts at +0 and takes its products in the order of the inputs (of a convolution: row, column, channel of the
-// kernel), each by one fused multiply-add; one that ends at -0, as products that underflow make it, becomes +0. Inputs
-// that are zero and positions outside the image are left out, so the weights behind them are not read. Leaving a zero
-// out changes no bit as long as the weight is finite: on the way it may change the sign of a sum that is zero, which
-// no product that is not zero leaves a trace of, nor does the end. Faster paths that do multiply zeros agree on finite
-// weights only.
+// A sum starts at +0 and adds its products in the order of the inputs (for a convolution: row, column, channel of the
+// kernel), each by one fused multiply-add. A final -0, which underflowing products can cause, becomes +0. Inputs that
+// are zero and positions outside the image are skipped, so their weights are not read. If the weight is finite,
+// skipping a zero does not change the result: it can only change the sign of an intermediate sum that is zero, and that
+// sign is lost with the next nonzero product or at the end. Faster implementations that do multiply zeros therefore
+// agree for finite weights only.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -23,7 +23,7 @@ namespace neuroevo {
 
 namespace {
 
-// Adds to the sums y of a place what a member's factors make of its inputs; see networks/low_rank.h.
+// Adds the contribution of a member's factors to the sums y of a place; see networks/low_rank.h.
 void AddFactors(const Layer& layer, const RowWeights& row, const std::vector<float>& inputs, float* y) {
   if (layer.rank == 0 || row.factor == 0) return;
   const int64_t m = layer.inputs(), n = layer.out[2];
@@ -68,8 +68,8 @@ void Conv(const Layer& layer, const RowWeights& row, const float* in, float* out
   }
 }
 
-// The greatest value of a window, the first of equal ones; or the sum, in the order of row and column from +0, divided
-// by how many there are. Positions outside the image do not count.
+// Computes the maximum of each window (the first of equal values), or the mean: the sum, starting at +0 and in the
+// order of row and column, divided by the number of values. Positions outside the image are ignored.
 void Pool(const Layer& layer, const float* in, float* out) {
   const auto [height, width, channels] = layer.in;
   for (int y = 0; y < layer.out[0]; ++y) {
@@ -121,7 +121,7 @@ void Graph(const Layer& layer, const float* weights, const std::vector<float>& i
   std::copy(nodes.end() - outputs, nodes.end(), out);
 }
 
-// The means and factors of a vbn layer whose inputs are batch; see networks/vbn.h for the order of the sums.
+// Computes the means and factors of a vbn layer with inputs `batch`; see networks/vbn.h for the order of the sums.
 void MeansAndFactors(int channels, const std::vector<std::vector<float>>& batch, float* means, float* factors) {
   const int64_t count = static_cast<int64_t>(batch.size() * batch[0].size() / channels);
   for (int channel = 0; channel < channels; ++channel) {
@@ -170,7 +170,7 @@ class ReferencePopulation : public HostPopulation {
     pool_->ParallelFor(static_cast<int64_t>(rows.size()), [&](int64_t task) { PrepareOne(rows[task]); });
   }
 
-  // All of the reference batch goes through a layer before the next one.
+  // Propagates the whole reference batch through one layer before the next.
   void PrepareOne(int64_t row) {
     const Network& network = NetworkOf(row);
     const std::vector<Layer>& layers = LayersOf(row_network_[row], members_.Is(row));
@@ -185,7 +185,7 @@ class ReferencePopulation : public HostPopulation {
         float* statistics = Row(row) + layer.statistics;
         MeansAndFactors(layer.out[2], batch, statistics, statistics + layer.out[2]);
       }
-      // Statistics of layers before the last vbn, which no lstm is among.
+      // No state is needed: no lstm precedes the last vbn layer.
       for (std::vector<float>& values : batch) values = Apply(layer, WeightsOf(row), values, nullptr);
       if (&layer == last) break;
     }
@@ -200,7 +200,7 @@ class ReferencePopulation : public HostPopulation {
     return values;
   }
 
-  // state: of the slot, which a cell changes.
+  // state: state of the slot, updated by a cell.
   static std::vector<float> Apply(const Layer& layer, const RowWeights& row, const std::vector<float>& values,
                                   float* state) {
     const float *weights = row.own + layer.offset, *statistics = row.own + layer.statistics;

@@ -1,1 +1,1 @@
-"""What a machine with a GPU is asked: see run.sh."""
+"""Benchmarks on a machine with a GPU; see run.sh."""

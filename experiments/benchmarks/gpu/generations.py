@@ -2,8 +2,8 @@
 
     python3 experiments/benchmarks/gpu/generations.py FOLDER [--json FILE] [--population N] [--steps N]
 
-Prints and notes the rate of the last generation, and whether both devices gave the same results. FOLDER gets the runs.
-Needs no TensorFlow.
+Prints and writes the rate of the last generation, and whether both devices gave identical results. The runs are
+written to FOLDER. TensorFlow is not required.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-_TIMES = ("seconds", "steps_per_s", "idle_share")  # columns that begin so differ from machine to machine
+_TIMES = ("seconds", "steps_per_s", "idle_share")  # prefixes of columns that differ between machines
 
 
 def train(device: str, dtype: str, population: int, steps: int, folder: Path) -> list[dict[str, str]]:
-    """Play two generations; the first one starts the machine.
+    """Play two generations; the first is a warm-up.
 
     Returns:
         The rows of metrics.csv.
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--population", type=int, default=400)
-    parser.add_argument("--steps", type=int, default=500, help="of an episode, at most")
+    parser.add_argument("--steps", type=int, default=500, help="maximal number of steps of an episode")
     parser.add_argument("--devices", default="gpu,cpu")
     arguments = parser.parse_args()
     for dtype in ("float32", "int8"):

@@ -1,9 +1,9 @@
-"""The figures of experiments/benchmarks/gpu/run.sh as one page: report.md and scaling.png in the folder it is given.
+"""Report on the results of experiments/benchmarks/gpu/run.sh: writes report.md and scaling.png to the given folder.
 
     python3 experiments/benchmarks/gpu/report.py FOLDER [--results NAME]
 
-Reads FOLDER/*.jsonl. Prints the page, which begins with what is wanted of a GPU, and whether it was reached. --results
-also writes it to experiments/results/NAME.md. Needs nothing but Python; without matplotlib there is no picture.
+Reads FOLDER/*.jsonl. Prints the page, which starts with the performance targets and whether they were reached.
+--results also writes it to experiments/results/NAME.md. Requires only Python; the picture requires matplotlib.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 _BILLION_FRAMES_STEPS = 250e6
-_TESTS_SHARE = 200 / 1300  # test episodes beside those of the population and of validation, which alone count as frames
+_TESTS_SHARE = 200 / 1300  # test episodes relative to the episodes that count as frames
 
 Line = dict[str, Any]
 
 
 class Figures:
-    """All lines that were measured."""
+    """Collection of all measured lines."""
 
     def __init__(self, folder: Path):
         self.lines: list[Line] = []
@@ -38,7 +38,7 @@ class Figures:
                     print(f"{path.name}: not JSON, perhaps cut off: {text[:80]}", file=sys.stderr)
 
     def all(self, figure: str, **wanted: object) -> list[Line]:
-        """The lines of a figure with these values, in order."""
+        """Return the lines of a figure with these values, in order."""
         return [
             line
             for line in self.lines
@@ -46,13 +46,13 @@ class Figures:
         ]
 
     def one(self, figure: str, **wanted: object) -> Line | None:
-        """The last of them."""
+        """Return the last line of a figure with these values, or None."""
         found = self.all(figure, **wanted)
         return found[-1] if found else None
 
 
 def wanted(figures: Figures) -> Iterable[tuple[str, str, str]]:
-    """What is wanted, what was found, and whether that is enough: "yes", "no" or "not measured"."""
+    """Yield each target, its measured value, and whether it was reached: "yes", "no" or "not measured"."""
 
     def check(what: str, found: float | None, limit: float, at_least: bool = True, unit: str = "") -> tuple:
         if found is None:
@@ -100,13 +100,13 @@ def wanted(figures: Figures) -> Iterable[tuple[str, str, str]]:
 
 
 def table(head: list[str], rows: Iterable[Iterable[object]]) -> list[str]:
-    """Lines of a Markdown table."""
+    """Return the lines of a Markdown table."""
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     return [*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows), ""]
 
 
 def page(figures: Figures) -> list[str]:
-    """Everything, as lines of Markdown."""
+    """Return the report as lines of Markdown."""
     machine = figures.one("machine") or figures.one("pipeline_machine") or {"device": "no GPU"}
     carried = ROOT / "build" / "gpu_carry" / "commit"
     commit = _output("git", "describe", "--always", "--dirty")
@@ -165,8 +165,8 @@ def page(figures: Figures) -> list[str]:
         lines += [""]
     runs = figures.all("scaling")
     if runs:
-        lines += ["## Rollouts", "", "LargeModel on Frostbite by the lane runner, a genome in every slot, beside the"]
-        lines[-1] += " emulators alone in the same run. Hours: a GA's 1B frames, its tests on top."
+        lines += ["## Rollouts", "", "LargeModel on Frostbite by the lane runner, a genome per slot, compared with"]
+        lines[-1] += " emulators alone in the same run. Hours: for a GA's 1B frames, plus its tests."
         lines += [""]
         lines += table(
             ["what", "dtype", "threads", "lanes", "slots", "steps/s", "emulators", "ratio", "hours"],
@@ -205,12 +205,12 @@ def page(figures: Figures) -> list[str]:
 
 
 def hours(steps_per_s: float) -> float:
-    """Of a GA's billion frames at this rate, test episodes of the same length included."""
+    """Return the hours of a GA's billion frames at this rate, including test episodes of the same length."""
     return _BILLION_FRAMES_STEPS * (1 + _TESTS_SHARE) / max(steps_per_s, 1e-9) / 3600
 
 
 def plot(figures: Figures, path: Path) -> None:
-    """The scaling with threads, where there is a matplotlib."""
+    """Plot the scaling with threads, if matplotlib is installed."""
     runs = figures.all("scaling")
     if not runs:
         return
@@ -220,7 +220,7 @@ def plot(figures: Figures, path: Path) -> None:
         matplotlib.use("Agg")
         from matplotlib import pyplot
     except ImportError:
-        print("no picture: there is no matplotlib", file=sys.stderr)
+        print("no picture: matplotlib is not installed", file=sys.stderr)
         return
     figure, axes = pyplot.subplots(figsize=(6, 4.5))
     for dtype in ("float32", "int8"):
@@ -253,7 +253,7 @@ def _cpu() -> str:
 
 
 def main() -> None:
-    """Writes the page of a folder."""
+    """Write the report of a folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--results", help="name of a file in experiments/results, without .md")

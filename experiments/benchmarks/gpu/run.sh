@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that there is to learn on a machine with a GPU, in steps that do not depend on each other, each with a time
-# limit, in the order given, within a total time: for a machine that is only lent for minutes.
+# Builds, tests and benchmarks on a machine with a GPU, in independent steps, each with a time limit, in the order
+# given, within a total time: for a machine that is available only for minutes.
 #
 #   experiments/benchmarks/gpu/run.sh OUT STEP...     steps: build test pipeline train bench peers sanitize
 #
-# OUT gets log.txt with all that the steps print, a JSON file of figures from each that measures (of earlier runs' files
-# those that are measured again are replaced), and at the end report.md and scaling.png. Variables: GPU_PYTHON, a
-# Python with cmake and ninja beside it, numpy, and PyTorch and JAX if peers are to be measured (python3); GPU_SECONDS,
+# OUT gets log.txt with the output of all steps, a JSON file of figures from each step that measures (files of earlier
+# runs are replaced), and at the end report.md and scaling.png. Variables: GPU_PYTHON, a Python with cmake and ninja in
+# the same folder, numpy, and PyTorch and JAX if peers are measured (python3); GPU_SECONDS,
 # the total time (570); GPU_RESULTS, a name: the report becomes experiments/results/NAME.md, too. Exits with 1 where a
 # step failed, was cut off or could not start.
 set -u
@@ -27,7 +27,7 @@ if [ -x .venv/bin/python ]; then
   roms=$(.venv/bin/python -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
 fi
 
-# limited SECONDS COMMAND...: within the total time, too. Ends what runs longer and all that it started.
+# limited SECONDS COMMAND...: runs a command with a time limit, also within the total time; kills its process group.
 limited() {
   local seconds=$1 left=$((GPU_SECONDS - reserve - ($(date +%s) - began_at)))
   shift
@@ -86,7 +86,7 @@ peers() {
   return $status
 }
 
-# One test under one tool, in a log of its own.
+# Runs one test under one tool, with a separate log.
 sanitize_one() {
   local log status
   log=$(mktemp)

@@ -1,4 +1,4 @@
-// A pool of Atari environments beside ALE's own emulation: ale_bench ROM SECONDS THREADS SLOTS prints one
+// A pool of Atari environments compared with ALE's emulator: ale_bench ROM SECONDS THREADS SLOTS prints one
 // JSON line. Slices of a quarter of a second take turns: bare ALE (the same library; one emulator a thread, random
 // actions of the minimal set, four frames an action, reset_game at game over) and a lane of SLOTS slots a thread on one
 // thread pool (step, reset those that are done, observe). Rates are medians of the slices in emulator frames per
@@ -124,8 +124,8 @@ struct Rates {
 
 double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// A slice of all workers, each on a thread of its own. Each one's own wall time counts, so that one that ends its slice
-// late does not make the others idle.
+// A slice of all workers, each on a separate thread. The wall time of each worker counts, so that a worker that ends
+// its slice late does not make the others idle.
 template <class Worker>
 Rates Measure(const std::vector<std::unique_ptr<Worker>>& workers) {
   std::vector<double> rates(workers.size()), frames(workers.size());

@@ -1,4 +1,4 @@
-// What the CPU backend reaches of the machine's limits, measured in turns on one core: every layer of LargeModel and
+// Share of the machine's limits that the CPU backend reaches, measured in turns on one core: layers of LargeModel and
 // Model, whole forward calls, making weights (Init, Perturb) against copying them, and preparing a row of VirtualBN.
 //
 //   build/native/bench/forward_bench [--json] [--repeats N] [--observations FILE]

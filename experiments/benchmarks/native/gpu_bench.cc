@@ -1,5 +1,5 @@
-// What a GPU reaches of its own memory's bandwidth: forward calls of populations of different networks, their layers
-// alone, rows shared, weights made. For a GPU; no emulator takes part.
+// Share of a GPU's memory bandwidth that forward calls of populations of different networks reach, their layers alone,
+// shared rows, and decoding of weights. Requires a GPU; no emulator takes part.
 //
 //   build/gpu/bench/gpu_bench [--json FILE] [--seconds S] [--small]
 //

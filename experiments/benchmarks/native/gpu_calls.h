@@ -14,7 +14,7 @@
 
 namespace neuroevo {
 
-// Which rows a call plays: each slot the next row in order, each a row anywhere, or all the same.
+// Rows that a call plays: consecutive rows, scattered rows, or one row for all slots.
 enum class Play { kOwnRows, kScattered, kOneRow };
 
 struct CallTimes {

@@ -1,5 +1,5 @@
 // Whole rollouts by the lane runner, without TensorFlow: LargeModel on an Atari game, a different genome in every slot,
-// beside the emulators alone on the same cores in the same run.
+// compared with the emulators alone on the same cores in the same run.
 //
 //   build/gpu/bench/gpu_pipeline ROM [--json FILE] [--backend NAME] [--dtypes float32,int8] [--threads 1,2,...]
 //                                [--layouts 3x64,32x8,...] [--network TEXT] [--seconds S] [--rounds N]

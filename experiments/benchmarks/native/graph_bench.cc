@@ -1,10 +1,10 @@
-// A graph layer beside a dense network of as many products and units, and beside a loop over the edges of one network
-// outside of any population: nanoseconds per observation on one thread, medians of measurements in turns.
+// A graph layer compared with a dense network of as many products and units, and with a loop over the edges of one
+// network outside of any population: nanoseconds per observation on one thread, medians of measurements in turns.
 //
 //   build/native/bench/graph_bench [--json] [--repeats N]
 //
 // A population evaluates `rows` networks with `slots` observations each in one call; the loop has no calls, checks or
-// copies, so the difference is what a network class of its own could save at most.
+// copies, so the difference is an upper bound of the savings of a specialized network class.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

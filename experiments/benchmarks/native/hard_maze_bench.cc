@@ -23,7 +23,7 @@ namespace {
 [[maybe_unused]] const Direction link_hard_maze = DirectionOf(0);
 
 constexpr double kSliceSeconds = 0.2;
-constexpr int64_t kSteps = 1000;  // between two looks at the clock
+constexpr int64_t kSteps = 1000;  // between two readings of the clock
 constexpr int64_t kActions = 1 << 16;
 
 using Clock = std::chrono::steady_clock;

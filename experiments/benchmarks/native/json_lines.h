@@ -25,7 +25,7 @@ class JsonObject {
     } else if constexpr (std::is_arithmetic_v<Value>) {
       text_ += std::to_string(value);
     } else {
-      text_ += Concat('"', value, '"');  // nothing that we write needs escapes
+      text_ += Concat('"', value, '"');  // our values need no escapes
     }
     return *this;
   }
@@ -37,7 +37,7 @@ class JsonObject {
 
 class JsonLines {
  public:
-  // Appends; an empty path: nowhere. Throws where it cannot.
+  // Opens the file for appending; an empty path disables it. Throws if the file cannot be opened.
   explicit JsonLines(const std::string& path) {
     if (path.empty()) return;
     file_.open(path, std::ios::app);

@@ -1,4 +1,4 @@
-// Every convolution and dense layer of a network, timed on its own and held against what binds it.
+// Time of each convolution and dense layer of a network, compared with its limit.
 #ifndef NEUROEVO_EXPERIMENTS_BENCHMARKS_NATIVE_LAYER_TIMES_H_
 #define NEUROEVO_EXPERIMENTS_BENCHMARKS_NATIVE_LAYER_TIMES_H_
 

@@ -1,5 +1,5 @@
-// What this machine can do at best, measured in slices of a millisecond or so, to be interleaved with whatever is held
-// against it: other work on the machine then slows both alike.
+// Limits of this machine, measured in slices of about a millisecond, to be interleaved with the measurements that are
+// compared with them: other work on the machine then slows both alike.
 #ifndef NEUROEVO_EXPERIMENTS_BENCHMARKS_NATIVE_MACHINE_H_
 #define NEUROEVO_EXPERIMENTS_BENCHMARKS_NATIVE_MACHINE_H_
 
@@ -26,7 +26,7 @@ class Buffer {
   char* data_;
 };
 
-// Bytes of the data caches: per core, per core, and shared. Usual sizes where the system does not tell.
+// Bytes of the data caches: per core, per core, and shared. Typical sizes if the system does not report them.
 struct Caches {
   int64_t l1, l2, l3;
 };

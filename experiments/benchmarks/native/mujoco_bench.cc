@@ -200,8 +200,8 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Steps per second of a slice of all workers, each on a thread of its own. Each one's own time counts, so that one that
-// ends its slice late does not make the others idle.
+// Steps per second of a slice of all workers, each on a separate thread. The time of each worker counts, so that a
+// worker that ends its slice late does not make the others idle.
 template <class Worker>
 double Measure(const std::vector<std::unique_ptr<Worker>>& workers, int64_t steps) {
   std::vector<double> rates(workers.size());

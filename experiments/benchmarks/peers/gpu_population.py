@@ -1,6 +1,6 @@
-"""A population of different networks on a GPU in PyTorch and JAX: what users put together without neuroevo.
+"""A population of different networks on a GPU in PyTorch and JAX, as users would implement it without neuroevo.
 
-One file, since it is carried alone to machines that have nothing else.
+A single file, since it is copied to machines without neuroevo.
 
     python gpu_population.py [--ways torch_unfold,...] [--networks 256,1024] [--seconds S] [--json FILE]
     python gpu_population.py --check FILE.npz
@@ -40,13 +40,13 @@ WAYS = ("torch_unfold", "torch_unfold_compiled", "torch_vmap", "jax_vmap", "jax_
 
 
 def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Zeros before and after, so that the output has ceil(size / stride) pixels."""
+    """Return the zeros before and after, so that the output has ceil(size / stride) pixels."""
     total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
     return total // 2, total - total // 2
 
 
 def shapes() -> list[tuple[int, ...]]:
-    """Of the layers' weights in neuroevo's order: kernels [height, width, in, out], biases, dense [in, out]."""
+    """Return the shapes of weights in neuroevo's order: kernels [height, width, in, out], biases, dense [in, out]."""
     found: list[tuple[int, ...]] = []
     side, channels = _SIDE, _CHANNELS
     for filters, kernel, stride in _CONVOLUTIONS:
@@ -56,7 +56,7 @@ def shapes() -> list[tuple[int, ...]]:
 
 
 def split(thetas: Any) -> list[Any]:
-    """Views of thetas [N, D]: [N, *shape] for each of shapes()."""
+    """Return views of thetas [N, D]: [N, *shape] for each of shapes()."""
     parts, at = [], 0
     for shape in shapes():
         size = math.prod(shape)
@@ -66,7 +66,7 @@ def split(thetas: Any) -> list[Any]:
 
 
 class Torch:
-    """The ways of PyTorch; weights are arranged as it likes them: channels first."""
+    """Implementations in PyTorch, with channels first."""
 
     def __init__(self, way: str):
         import torch
@@ -167,10 +167,10 @@ class Torch:
 
 
 class Jax:
-    """The ways of JAX; weights as neuroevo has them, channels last."""
+    """Implementations in JAX, with channels last as in neuroevo."""
 
     def __init__(self, way: str):
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the card is others' too
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the GPU is shared
         import jax
 
         jax.config.update("jax_default_matmul_precision", "highest")
@@ -224,12 +224,12 @@ class Jax:
 
 
 def make(way: str) -> Torch | Jax:
-    """The peer that goes this way."""
+    """Return the peer that implements a way."""
     return Torch(way) if way.startswith("torch") else Jax(way)
 
 
 def measure(way: str, count: int, seconds: float) -> dict[str, Any]:
-    """The time of a call for `count` networks."""
+    """Measure the time of a call for `count` networks."""
     peer = make(way)
     observations = np.random.default_rng(1).integers(256, size=(count, _SIDE, _SIDE, _CHANNELS), dtype=np.uint8)
     call = peer.prepare(None, observations)
@@ -245,7 +245,7 @@ def measure(way: str, count: int, seconds: float) -> dict[str, Any]:
 
 
 def error(way: str, data: Any) -> float:
-    """The largest difference of the outputs from those in the file, relative to the largest of these."""
+    """Return the largest difference from the outputs in the file, relative to the largest of these outputs."""
     peer = make(way)
     found = peer.numpy(peer.prepare(data["thetas"], data["observations"])())
     return float(np.abs(found - data["outputs"]).max() / np.abs(data["outputs"]).max())
@@ -259,14 +259,14 @@ def _wall_seconds(call: Callable[[], Any], calls: int) -> float:
 
 
 def _finite(text: str) -> float:
-    """The number. ValueError: it is none, or not finite."""
+    """Parse a finite number. Raise ValueError if it is invalid."""
     if not math.isfinite(number := float(text)):
         raise ValueError(text)
     return number
 
 
 def main() -> int:
-    """Runs what the arguments ask for; the exit status."""
+    """Run the command line and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--networks", default="256,1024")

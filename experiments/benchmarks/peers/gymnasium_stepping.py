@@ -1,4 +1,4 @@
-"""Steps/s of the family "gymnasium" beside Gymnasium's AsyncVectorEnv, in turns, with random actions.
+"""Compare steps/s of the family "gymnasium" and of Gymnasium's AsyncVectorEnv, in turns, with random actions.
 
     python experiments/benchmarks/peers/gymnasium_stepping.py [ENVIRONMENT] [ENVS] [THREADS] [WORKERS] [ROUNDS]
 
@@ -76,14 +76,14 @@ def _children() -> set[int]:
 
 
 def _cpu_seconds(processes: set[int]) -> float:
-    """Of this process and others."""
+    """Return the processor seconds of this process and of `processes`."""
     stats = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in processes]
     ticks = sum(int(fields[11]) + int(fields[12]) for fields in stats)  # utime and stime
     return ticks / os.sysconf("SC_CLK_TCK") + sum(os.times()[:2])
 
 
 def main() -> None:
-    """Measures in turns and prints the medians."""
+    """Measure in turns and print the medians."""
     given = [*sys.argv[1:], *["CartPole-v1", "16", "2", "2", "4"][len(sys.argv) - 1 :]]
     name, (count, threads, workers, rounds) = given[0], map(int, given[1:])
     library.set_threads(threads)

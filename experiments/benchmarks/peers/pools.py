@@ -1,4 +1,4 @@
-"""An EnvPool under the settings that neuroevo plays with: no-ops, frame skip, stack, whole games, plain rewards."""
+"""EnvPool with neuroevo's settings: no-ops, frame skip, stack, whole games, unclipped rewards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ FRAME_SKIP = 4
 
 
 def make_envpool(game: str, envs: int, threads: int, batch: int | None = None) -> object:
-    """`envs` environments of a game; batch: how many a step waits for, by default all of them."""
+    """Make `envs` environments of a game; batch: number of environments that a step waits for, by default all."""
     name = "".join(word.capitalize() for word in game.split("_"))
     return envpool.make_gymnasium(
         f"{name}-v5",

@@ -1,4 +1,4 @@
-"""How a peer's program takes part in a benchmark: it makes everything once, then measures whenever it is asked."""
+"""Server loop of a peer's program: it initializes once, then measures on request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def serve(measure: Callable[[float], dict[str, object]]) -> None:
-    """Prints "ready", then for every number of seconds on standard input one JSON line: measure(seconds)."""
+    """Print "ready", then for each number of seconds on standard input one JSON line: measure(seconds)."""
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(measure(float(line))), flush=True)

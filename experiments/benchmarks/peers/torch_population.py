@@ -1,4 +1,4 @@
-"""A population of different networks in PyTorch playing in EnvPool: what users put together without neuroevo.
+"""A population of different networks in PyTorch playing in EnvPool, as users would implement it without neuroevo.
 
     python torch_population.py {grouped,unfold,threads} {model,large_model,large_model_lstm} GAME NETWORKS THREADS
 
@@ -93,7 +93,7 @@ class Population:
         return torch.bmm(x, self.output)[:, 0].argmax(-1).numpy().astype(np.int32)
 
     def action(self, index: int, observation: torch.Tensor) -> int:
-        """The action of one network on an observation uint8 [1, 4, 84, 84]."""
+        """Return the action of one network on an observation uint8 [1, 4, 84, 84]."""
         x = observation.float().div_(255)
         for kernel, padding, stride in zip(self.kernels, self.paddings, self.strides, strict=True):
             x = F.relu_(F.conv2d(F.pad(x, padding), kernel[index], stride=stride))
@@ -114,7 +114,7 @@ def _remembered(gates: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, tor
 
 @torch.inference_mode()
 def rollout(population: Population, pool: object, way: str, observations: np.ndarray, seconds: float) -> dict:
-    """Plays for a while; also returns the last observations, to go on from."""
+    """Play for a while; also return the last observations, with which the next call continues."""
     steps, network, began = 0, 0.0, time.perf_counter()
     while time.perf_counter() < began + seconds:
         start = time.perf_counter()
@@ -130,7 +130,7 @@ def rollout(population: Population, pool: object, way: str, observations: np.nda
 
 
 def serve_rollouts(make: Callable[[int, int], Any], way: str, game: str, networks: int, threads: int) -> None:
-    """Plays whenever it is asked, with a thread, an EnvPool and a population for each way that has no barrier.
+    """Play on request, with a thread, an EnvPool and a population per thread if the way has no barrier.
 
     make(n, actions): a population of n networks, which answers actions(observations, way) as Population does.
     """

@@ -1,1 +1,1 @@
-"""Turn frames into a video: the tiles of a picture, the palette of a .gif, and the file itself."""
+"""Encode frames as a video: layout of tiles, palettes of .gif files, and file writers."""

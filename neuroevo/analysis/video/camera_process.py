@@ -1,9 +1,9 @@
-"""A process that draws a MuJoCo model: camera_process.py MODEL HEIGHT WIDTH, which knows nothing of neuroevo.
+"""Render a MuJoCo model in a separate process, without neuroevo: camera_process.py MODEL HEIGHT WIDTH.
 
-How MuJoCo draws follows from MUJOCO_GL when its package is imported, and a graphics library that does not work may end
-the process; so it is one of its own. It writes a line of JSON with `timestep`, in seconds, and `numbers`, how many a
-state has. Then it reads states, float64 [nq + nv], positions and velocities, and writes a picture of each, uint8
-[height, width, 3], until its input ends.
+MuJoCo selects its renderer by MUJOCO_GL at import, and a broken graphics library may crash the process, hence the
+separate one. The process writes a line of JSON with `timestep`, in seconds, and `numbers`, the size nq + nv of a state.
+It then reads states, float64 [nq + nv], positions and velocities, and writes a picture of each, uint8 [height, width,
+3], until the end of its input.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 
 def main() -> None:
-    """Draws until the input ends."""
+    """Render states until the end of the input."""
     path, height, width = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     pictures = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print
+    os.dup2(2, 1)  # redirect what libraries print to stderr
     import mujoco
     import numpy as np
 
@@ -30,7 +30,7 @@ def main() -> None:
     camera = _camera(mujoco, model, data)
     with mujoco.Renderer(model, height, width) as renderer:
         renderer.update_scene(data, camera)
-        renderer.render()  # what does not work fails here
+        renderer.render()  # a broken graphics library fails here
         numbers = model.nq + model.nv
         pictures.write(json.dumps({"timestep": model.opt.timestep, "numbers": numbers}).encode() + b"\n")
         pictures.flush()
@@ -43,8 +43,8 @@ def main() -> None:
             pictures.flush()
 
 
-def _camera(mujoco: Any, model: Any, data: Any) -> Any:  # the package that main() imports, and what it makes
-    """Return the model's own tracking camera, as Gymnasium's models name it, or a view of all but floors."""
+def _camera(mujoco: Any, model: Any, data: Any) -> Any:  # Any, since main() imports mujoco
+    """Return "track", the tracking camera of Gymnasium's models, or a camera that shows all geoms except planes."""
     if mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_CAMERA, "track") >= 0:
         return "track"
     camera = mujoco.MjvCamera()

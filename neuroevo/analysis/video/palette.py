@@ -1,6 +1,6 @@
 """Encode pictures as indices into a palette of 256 colors, without loss for pictures of at most 256 colors.
 
-ffmpeg's own palette filters (palettegen, paletteuse) now and then gave a frame the colors of the next or previous one.
+ffmpeg's palette filters (palettegen, paletteuse) occasionally gave a frame the colors of the next or previous frame.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _SIZE = 256
 
 
 class Palette:
-    """A palette that collects colors picture by picture and starts again when a picture's new colors do not fit."""
+    """Palette that accumulates the colors of successive pictures and is reset when new colors do not fit."""
 
     def __init__(self) -> None:
         self._index_of = np.full(2**24, -1, np.int16)  # by color, 0xRRGGBB
@@ -48,7 +48,7 @@ def _codes(picture: np.ndarray) -> np.ndarray:
 
 
 def _reduced(picture: np.ndarray) -> np.ndarray:
-    """Approximates the picture with at most 256 colors."""
+    """Approximate a picture by at most 256 colors."""
     from PIL import Image
 
     return np.asarray(Image.fromarray(picture).quantize(_SIZE).convert("RGB"))

@@ -1,4 +1,4 @@
-"""Pictures of a MuJoCo robot from the numbers of its joints, without a display."""
+"""Rendering of a MuJoCo robot from the state of its joints, without a display."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import numpy as np
 from neuroevo.core.errors import UserError
 
 _PROGRAM = Path(__file__).with_name("camera_process.py")
-# With a graphics card, and without one; MuJoCo's own choice where the user has made one.
+# EGL uses a graphics card, OSMesa the CPU; the user's MUJOCO_GL has precedence.
 _LIBRARIES = ("egl", "osmesa")
 
 
 class RobotCamera:
-    """Draws a model in a process of its own; use it as a context manager.
+    """Renderer of a model in a separate process; use it as a context manager.
 
     Attributes:
-        timestep: Of the model's physics, in seconds.
-        library: What draws, as MUJOCO_GL names it.
+        timestep: Time step of the model's physics, in seconds.
+        library: The graphics library, a value of MUJOCO_GL.
     """
 
     def __init__(self, model: Path, height: int, width: int):
@@ -31,11 +31,11 @@ class RobotCamera:
 
         Args:
             model: The MuJoCo model's file.
-            height: Of a picture, in pixels.
-            width: Of a picture, in pixels.
+            height: Height of the pictures, in pixels.
+            width: Width of the pictures, in pixels.
 
         Raises:
-            UserError: None works; the message says why, and what to install.
+            UserError: No graphics library works; the message contains the reasons and what to install.
         """
         self._shape, failed = (height, width, 3), []
         chosen = os.environ.get("MUJOCO_GL")
@@ -47,9 +47,9 @@ class RobotCamera:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                start_new_session=True,  # Ctrl-C reaches only the caller, who handles it
+                start_new_session=True,  # Ctrl-C reaches only the parent process, which handles it
             )
-            assert self._process.stdout is not None  # a pipe was asked for
+            assert self._process.stdout is not None  # Popen opened a pipe
             line = self._process.stdout.readline()
             if line:
                 self.library, facts = library, json.loads(line)
@@ -58,7 +58,7 @@ class RobotCamera:
             failed.append(f"{library}: {self._reason()}")
             self.close()
         raise UserError(
-            "videos of robots need a graphics library that draws without a display, and none works: "
+            "videos of robots require a graphics library that renders without a display, but none works: "
             f"{'; '.join(failed)}. On Debian or Ubuntu: apt-get install -y libosmesa6"
         )
 
@@ -69,22 +69,22 @@ class RobotCamera:
         self.close()
 
     def picture(self, state: np.ndarray) -> np.ndarray:
-        """Draws the robot.
+        """Render the robot.
 
         Args:
-            state: Positions, then velocities of its joints, float64 [nq + nv].
+            state: Positions and velocities of its joints, float64 [nq + nv].
 
         Returns:
             RGB, uint8 [height, width, 3].
 
         Raises:
-            ValueError: The model has another number of joints.
-            RuntimeError: The process ended; the message is its own.
+            ValueError: The size of the state does not match the model.
+            RuntimeError: The process ended; the message contains the last line of its standard error.
         """
         if state.shape != (self._numbers,):
             raise ValueError(f"the state has shape {list(state.shape)}, expected [{self._numbers}]")
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None  # pipes were asked for
+        assert stdin is not None and stdout is not None  # Popen opened pipes
         try:
             stdin.write(np.ascontiguousarray(state, np.float64).tobytes())
             stdin.flush()

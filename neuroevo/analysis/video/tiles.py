@@ -1,4 +1,4 @@
-"""Arrange several screens in one picture: enlarged tiles side by side, each below its caption."""
+"""Layout of several screens in a picture: enlarged tiles side by side, each with a caption above."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_CAPTION = 18  # pixels; like all distances even, so that a video's 2x2 color blocks match the pixels of scale 2
+_CAPTION = 18  # pixels; all distances are even, so that a video's 2x2 color blocks match the pixels at scale 2
 _TEXT = 12
 _GAP = 4
 
 
 class Tiles:
-    """The layout of M screens of the same size as tiles of one picture.
+    """Layout of M screens of the same size as tiles of a picture.
 
-    There are at most as many rows as columns, since screens are often taller than wide. The picture's height and width
-    are even, as video encoders require.
+    The layout has at most as many rows as columns, since screens are often taller than wide. The picture's height and
+    width are even, as video encoders require.
 
     Args:
         tiles: M, the number of screens.
@@ -40,7 +40,7 @@ class Tiles:
         self.shape = (rows * self._step[0] - _GAP, columns * self._step[1] - _GAP, 3)
 
     def place(self, tile: int) -> tuple[slice, slice]:
-        """Return the rows and the columns of the picture that show a tile, without its caption.
+        """Return the rows and columns of a tile in the picture, without its caption.
 
         Args:
             tile: Index in [0, M).
@@ -50,12 +50,12 @@ class Tiles:
         return slice(top, top + self._height), slice(left, left + self._width)
 
     def picture(self, tiles: np.ndarray, captions: Sequence[str], bright: np.ndarray) -> np.ndarray:
-        """Draws all tiles and their captions.
+        """Draw all tiles and their captions.
 
         Args:
             tiles: The screens, RGB, uint8 [M, height, width, 3].
-            captions: The text above each tile, [M]; cut off at the tile's width.
-            bright: Which tiles to show at full brightness, bool [M]; the others are shown at half.
+            captions: The text above each tile, [M]; truncated to the tile's width.
+            bright: Whether each tile has full rather than half brightness, bool [M].
 
         Returns:
             The picture, RGB, uint8 of the layout's shape.
@@ -76,11 +76,11 @@ def _even(length: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _text(text: str, width: int) -> np.ndarray:
-    """Draws a line of text in white on black, cut off at the right: uint8 [_CAPTION, width, 3]."""
+    """Render a line of text in white on black, truncated on the right, as uint8 [_CAPTION, width, 3]."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (width, _CAPTION))
     draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"  # no gray edges, which would use up colors of a .gif's palette
+    draw.fontmode = "1"  # no antialiasing, which would use colors of a .gif's palette
     draw.text((2, 1), text, fill="white", font=ImageFont.load_default(_TEXT))
     return np.asarray(image)

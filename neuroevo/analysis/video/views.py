@@ -1,4 +1,4 @@
-"""What a video shows of the slots of a pool: the screens of games, or pictures of robots."""
+"""Views of the slots of a pool for videos: screens of games or pictures of robots."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing_extensions import override
 from neuroevo.analysis.video.robot_camera import RobotCamera
 from neuroevo.native.env_pool import EnvPool
 
-CONSOLE_FPS = 60  # emulator frames of an Atari console
-_ROBOT_FPS = 60  # at most: physics is finer
-_ROBOT_SIDE = 240  # pixels, before enlargement
+CONSOLE_FPS = 60  # frames per second of an Atari console
+_ROBOT_FPS = 60  # maximum; physics has more steps per second
+_ROBOT_SIDE = 240  # pixels at scale 1
 
 
 class View(ABC):
-    """Pictures of slots; use it as a context manager.
+    """Base class of views, which make pictures of slots; use it as a context manager.
 
     Attributes:
-        shape: Of a picture, (height, width, 3).
-        scale: How many pixels of the video a side a picture's pixel becomes.
-        steps_per_s: How many steps make a second of real time.
-        stride: The steps from one picture to the next.
+        shape: Shape of a picture, (height, width, 3).
+        scale: Width and height in the video of each pixel of a picture.
+        steps_per_s: Steps per second of real time.
+        stride: Number of steps from one picture to the next.
     """
 
     shape: tuple[int, ...]
@@ -35,24 +35,24 @@ class View(ABC):
     def __enter__(self) -> View:
         return self
 
-    def __exit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
+    def __exit__(self, *_: object) -> None:  # noqa: B027 - optional to override
         pass
 
     @abstractmethod
     def pictures(self, slots: np.ndarray) -> np.ndarray:
-        """RGB of slots [K], uint8 [K, *shape]."""
+        """Return RGB pictures of slots [K], uint8 [K, *shape]."""
 
 
 class Screens(View):
-    """The screens that the environments have themselves."""
+    """View of the screens that the environments render themselves."""
 
     def __init__(self, pool: EnvPool, scale: int, steps_per_s: float | None):
-        """Make a view that does not draw yet.
+        """Make the view.
 
         Args:
             pool: The environments, which can be rendered.
-            scale: How many pixels a side a screen's pixel becomes.
-            steps_per_s: In real time; None: as many as the frame skip makes of a console's.
+            scale: Width and height in the video of each pixel of a screen.
+            steps_per_s: Steps per second of real time; None for a console's frame rate divided by the frame skip.
         """
         self._pool, self.shape, self.scale = pool, pool.render_shape, scale
         self.steps_per_s = CONSOLE_FPS / pool.frame_skip if steps_per_s is None else steps_per_s
@@ -63,7 +63,7 @@ class Screens(View):
 
 
 class Robots(View):
-    """A robot from its model's own camera, drawn from the numbers of its joints."""
+    """View of robots through their model's camera, rendered from the state of their joints."""
 
     def __init__(self, pool: EnvPool, model: Path, scale: int, every_step: bool):
         """Start the renderer.
@@ -71,8 +71,8 @@ class Robots(View):
         Args:
             pool: The environments, which have states.
             model: The robot's MuJoCo model.
-            scale: A picture is 240 times this wide and high.
-            every_step: Whether each step has a picture; otherwise as many are left out as make at most 60 a second.
+            scale: Width and height of a picture, in units of 240 pixels.
+            every_step: Make a picture of every step; otherwise skip steps to have at most 60 pictures per second.
 
         Raises:
             UserError: No graphics library works.

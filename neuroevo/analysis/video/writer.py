@@ -1,4 +1,4 @@
-"""Write frames to an .mp4 or .gif file, with the ffmpeg that imageio-ffmpeg finds or brings along."""
+"""Write frames to an .mp4 or .gif file with the ffmpeg that imageio-ffmpeg finds or bundles."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from neuroevo.core.errors import UserError
 
 
 class _Format(NamedTuple):
-    """How ffmpeg writes one kind of file.
+    """Settings of ffmpeg for a file format.
 
     Attributes:
         pixels: ffmpeg's name for the pixel format of the frames it receives.
-        encoder: Makes a function that turns a frame into bytes of that format.
+        encoder: Factory of a function that converts a frame to bytes of that format.
         arguments: ffmpeg's options for the output.
     """
 
@@ -28,8 +28,8 @@ class _Format(NamedTuple):
     arguments: list[str]
 
 
-# Every browser plays H.264 in 4:2:0 with an even size. The file names its color matrix, because players guess it
-# differently. An Atari screen has at most 128 colors, of which a .gif loses none.
+# Every browser plays H.264 in 4:2:0 with an even size. The file specifies its color matrix, because players' defaults
+# differ. An Atari screen has at most 128 colors, so that a .gif is lossless.
 _H264 = ["-vf", "scale=out_color_matrix=bt709:out_range=tv", "-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p"]
 _H264 += ["-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-movflags", "+faststart"]
 _FORMATS = {
@@ -52,7 +52,7 @@ def find_ffmpeg() -> str:
     """Return the path or name of an ffmpeg that runs.
 
     Raises:
-        UserError: There is none.
+        UserError: No working ffmpeg was found.
     """
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
@@ -61,14 +61,14 @@ def find_ffmpeg() -> str:
         subprocess.run([ffmpeg, "-version"], capture_output=True, check=True, stdin=subprocess.DEVNULL)
     except (ImportError, RuntimeError, OSError, subprocess.CalledProcessError) as error:
         raise UserError(
-            f"videos need ffmpeg, and none works ({error}): install the package imageio-ffmpeg, or an ffmpeg, "
-            "and name it in IMAGEIO_FFMPEG_EXE if it is not found"
+            f"videos require ffmpeg, and no working one was found ({error}): install the package imageio-ffmpeg, or "
+            "install ffmpeg and set IMAGEIO_FFMPEG_EXE to its path if it is not found"
         ) from None
     return ffmpeg
 
 
 class VideoWriter:
-    """Writes a video frame by frame; use it as a context manager, which completes the file when the block ends.
+    """Writer of a video, frame by frame; use it as a context manager, which completes the file at the end of the block.
 
     If the block ends with an exception, the file at `path` is left incomplete. If ffmpeg fails, write() or the end of
     the block raises RuntimeError with ffmpeg's message.
@@ -80,7 +80,7 @@ class VideoWriter:
         fps: Frames per second.
 
     Raises:
-        UserError: The name has another suffix, or there is no ffmpeg that runs.
+        UserError: The suffix is not supported, or no working ffmpeg was found.
     """
 
     def __init__(self, path: Path, height: int, width: int, fps: float):
@@ -94,7 +94,7 @@ class VideoWriter:
 
     def __enter__(self) -> VideoWriter:
         self._remarks = tempfile.TemporaryFile()
-        # ffmpeg gets its own session, so that Ctrl-C reaches only the caller, who handles it.
+        # ffmpeg gets its own session, so that Ctrl-C reaches only this process, which handles it.
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stderr=self._remarks, start_new_session=True
         )
@@ -107,13 +107,13 @@ class VideoWriter:
             frame: RGB, uint8 [height, width, 3].
 
         Raises:
-            ValueError: The frame has another shape or dtype.
-            RuntimeError: ffmpeg failed; the message is its own.
+            ValueError: The shape or dtype of the frame is invalid.
+            RuntimeError: ffmpeg failed; the message contains its error output.
         """
         if frame.shape != self._shape or frame.dtype != np.uint8:
             raise ValueError(f"the frame is {frame.dtype} {frame.shape}, expected uint8 {self._shape}")
         stdin = self._process.stdin
-        assert stdin is not None  # __enter__ asked for a pipe
+        assert stdin is not None  # __enter__ opened a pipe
         try:
             stdin.write(self._encode(frame))
         except BrokenPipeError:

@@ -1,1 +1,1 @@
-"""Any environment of Gymnasium, run in Python processes."""
+"""Gymnasium environments, run in Python worker processes."""

@@ -1,13 +1,13 @@
-"""What observations and actions of Gymnasium's environments become: arrays of one dtype and shape, and back.
+"""Conversion between Gymnasium's observations and actions and arrays of a fixed dtype and shape.
 
-Observations. A Box of uint8, float32 or float64 stays what it is. Of other dtypes it becomes float32 if that holds
-every number between the bounds exactly (float16, bool, integers up to 2**24), else float64, whose integers are exact up
-to 2**53. Any other space is flattened as gymnasium.spaces.flatten does, to a vector (Discrete and MultiDiscrete become
-one-hot, Dict and Tuple their parts in order), and converted by the same rule. A shape of () becomes (1,).
+Observations: A Box of uint8, float32 or float64 is unchanged. Other dtypes become float32 if it represents every value
+between the bounds exactly (float16, bool, integers up to 2**24), otherwise float64, which is exact for integers up to
+2**53. Any other space is flattened to a vector by gymnasium.spaces.flatten (Discrete and MultiDiscrete become one-hot,
+Dict and Tuple are concatenated), and converted by the same rule. A shape of () becomes (1,).
 
-Actions. Discrete: one action, counted from 0 whatever its start. MultiDiscrete and MultiBinary: one action for every
-combination, at most 4096 of them, the last number counting fastest. Box of floats: a vector of as many numbers, in
-row-major order, with its bounds in float32; it is not clipped.
+Actions: Discrete is one action, counted from 0 whatever its start. MultiDiscrete and MultiBinary have one action for
+each combination, at most 4096, with the last number varying fastest. A Box of floats is a vector of its values in
+row-major order, with bounds in float32; actions are not clipped.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _DIRECT = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 @dataclass(frozen=True)
 class Observations:
-    """How observations are written.
+    """Encoder of observations.
 
     Attributes:
-        dtype: Of the array that an observation becomes.
-        shape: Of that array.
-        encode: What makes the array's bytes of an observation.
+        dtype: Dtype of an encoded observation.
+        shape: Shape of an encoded observation.
+        encode: Function that returns the encoded array's bytes.
     """
 
     dtype: np.dtype
@@ -41,14 +41,14 @@ class Observations:
 
 @dataclass(frozen=True)
 class Actions:
-    """How actions are read.
+    """Decoder of actions.
 
     Attributes:
-        count: How many choices there are where low is None, and the array's number is in [0, count); else how many
-            numbers an action has.
-        decode: What makes of an array, int32 [1] or float32 [count], what env.step takes.
-        low: What the numbers are meant to be at least, float32 [count].
-        high: What they are meant to be at most, float32 [count].
+        count: If low is None, the number of discrete actions, which are in [0, count); otherwise the length of an
+            action vector.
+        decode: Function that converts an array, int32 [1] or float32 [count], to the argument of env.step.
+        low: Nominal lower bounds of a vector, float32 [count]; None for discrete actions.
+        high: Nominal upper bounds, likewise.
     """
 
     count: int
@@ -58,20 +58,20 @@ class Actions:
 
     @property
     def dtype(self) -> type:
-        """Of the array."""
+        """Dtype of the array."""
         return np.int32 if self.low is None else np.float32
 
 
 def observations(space: Space) -> Observations:
-    """Return the function that writes a space's observations.
+    """Return the encoder of a space's observations.
 
     Raises:
-        TypeError: It has no vectors of a fixed length.
+        TypeError: The space cannot be flattened to vectors of a fixed length.
     """
     flat = not isinstance(space, spaces.Box)
     try:
         box = spaces.flatten_space(space) if flat else space
-    except NotImplementedError:  # a space that Gymnasium does not know
+    except NotImplementedError:  # a custom space
         box = None
     if not isinstance(box, spaces.Box) or np.prod(box.shape) == 0:
         raise TypeError(f"the observation space is {space}, expected one that can be flattened to a vector of numbers")
@@ -84,10 +84,10 @@ def observations(space: Space) -> Observations:
 
 
 def actions(space: Space) -> Actions:
-    """Return the function that reads a space's actions.
+    """Return the decoder of a space's actions.
 
     Raises:
-        TypeError: It is one that no network can act in.
+        TypeError: The action space is not supported.
     """
     if isinstance(space, spaces.Discrete):
         kind, start = np.dtype(space.dtype).type, int(space.start)
@@ -101,12 +101,12 @@ def actions(space: Space) -> Actions:
         return Actions(low.size, lambda action: action.astype(space.dtype).reshape(space.shape), low, high)
     raise TypeError(
         f"the action space is {space}, expected Discrete, a Box of floats, MultiDiscrete or MultiBinary; "
-        "a gymnasium.ActionWrapper can make it one"
+        "a gymnasium.ActionWrapper can convert it"
     )
 
 
 def _combinations(space: Space, sizes: np.ndarray, start: np.ndarray | int) -> Actions:
-    """Return the function that maps an index to a combination of choices, one in each place."""
+    """Return the decoder of an index to a combination of choices, one per dimension."""
     count = int(np.prod(sizes, dtype=object))
     if not 1 <= count <= _MAX_COMBINATIONS:
         raise TypeError(f"the action space {space} has {count} combinations, expected at most {_MAX_COMBINATIONS}")
@@ -128,7 +128,7 @@ def _dtype(box: spaces.Box) -> np.dtype:
 
 
 def _array(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """Convert a value to an array. ValueError, TypeError: it has another shape, or would lose something."""
+    """Convert a value to an array. ValueError, TypeError: the shape differs, or the conversion would lose data."""
     if isinstance(value, np.ndarray):
         array = value.astype(dtype, casting="same_kind", copy=False)
     else:

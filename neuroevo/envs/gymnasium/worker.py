@@ -1,7 +1,7 @@
-"""A process that runs environments of Gymnasium for the native family "gymnasium", which starts it.
+"""Worker process that runs Gymnasium environments, started by the native family "gymnasium".
 
-It answers requests on the socket that is its standard input, as custom_ops/envs/gymnasium/protocol.h describes, until
-that is closed. What an environment raises goes back as text.
+It serves requests on a socket, its standard input, until the socket is closed; custom_ops/envs/gymnasium/protocol.h
+describes the protocol. Exceptions of an environment are sent back as text.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _DTYPES = ("uint8", "float32", "float64")
 _LENGTH = struct.Struct("<I")
 _HELLO_BEGIN = struct.Struct("<BIQ")  # kind, version, process id of the caller
 _RESET_FIELDS = struct.Struct("<BIQ")  # kind, slot, seed
-_STEP_BEGIN = struct.Struct("<BI")  # kind, slot; then the action
+_STEP_BEGIN = struct.Struct("<BI")  # kind, slot; followed by the action
 _RENDER_FIELDS = struct.Struct("<BI")  # kind, slot
-_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then behavior and observation
-_SEEDS = 2**31  # what fits an int of every library that an environment may seed
-_MAX_TRACEBACK = 20_000  # characters, of which the last count
+_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; followed by behavior and observation
+_SEEDS = 2**31  # seeds below this fit every library that an environment may seed
+_MAX_TRACEBACK = 20_000  # last characters of a traceback
 _THREADS_OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _REGISTRATION = os.path.join("gymnasium", "envs", "registration.py")
 _PACKAGE = str(Path(__file__).parents[2])
@@ -49,19 +49,19 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 def main() -> None:
     """Serve until the caller closes the connection or dies."""
-    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the caller, who then ends this process
+    for number in (signal.SIGINT, signal.SIGHUP):  # sent by the terminal; the caller handles them
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    for variable in _THREADS_OF_LIBRARIES:  # the parallelism is that of the workers
+    for variable in _THREADS_OF_LIBRARIES:  # workers already run in parallel
         os.environ.setdefault(variable, "1")
     os.environ.update(safe_variables())
     connection = _Connection()
     environments: _Environments | None = None
     while (message := connection.receive()) is not None:
         try:
-            if environments is None:  # the first message, or the first that could be answered
+            if environments is None:  # the first message, or a repeated one after a failure
                 environments, answer = _greet(message)
             elif message[0] == _STEP:
                 answer = environments.step(message)
@@ -69,7 +69,7 @@ def main() -> None:
                 answer = environments.reset(message)
             else:
                 answer = environments.render(message)
-        except BaseException as error:  # sys.exit() in an environment too
+        except BaseException as error:  # including sys.exit() in an environment
             answer = _error(error)
         if not connection.send(answer):
             break
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 class _Connection:
-    """Messages from and to the caller, over the socket that came as standard input, which environments may not read."""
+    """Connection to the caller over the socket on standard input, which is then hidden from environments."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(fileno=os.dup(0))
@@ -87,7 +87,7 @@ class _Connection:
         self._buffer = memoryview(bytearray(1 << 16))
 
     def receive(self) -> memoryview | None:
-        """Return the next message without its length, valid until the next call; None after the last one."""
+        """Return the next message without its length, valid until the next call; None once the socket is closed."""
         have, expected = 0, _LENGTH.size
         while have < expected:
             try:
@@ -106,7 +106,7 @@ class _Connection:
         return self._buffer[_LENGTH.size : expected]
 
     def send(self, message: bytes) -> bool:
-        """Send a message with its length; return False if the caller is gone."""
+        """Send a message with its length; return False if the caller has closed the socket."""
         try:
             self._socket.sendall(message)
         except OSError:
@@ -118,8 +118,8 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env:
     """Make an environment.
 
     Args:
-        env_id: Argument of gymnasium.make, or "module:name" of a class or function that makes the environment.
-        **kwargs: Keywords of gymnasium.make.
+        env_id: Id for gymnasium.make, or "module:name" of a class or function that creates the environment.
+        **kwargs: Keyword arguments of gymnasium.make.
     """
     import gymnasium
 
@@ -130,7 +130,7 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env:
 
 
 class _Environments:
-    """The environments of this process's slots, made when they are first reset."""
+    """Environments of this process's slots, each created when it is first reset."""
 
     def __init__(self, env_id: str, kwargs: dict[str, Any], behavior: Sequence[str]) -> None:
         import numpy as np
@@ -141,7 +141,7 @@ class _Environments:
         self._behavior, self._numbers = behavior, struct.Struct(f"<{len(behavior)}d")
         self._make: Callable[[], gymnasium.Env] = lambda: make_env(env_id, **kwargs)
         env = self._make()
-        self._spare: gymnasium.Env | None = env  # the first slot's
+        self._spare: gymnasium.Env | None = env  # used by the first slot
         self._max_episode_steps = (env.spec and env.spec.max_episode_steps) or 0
         self._slots: dict[int, gymnasium.Env] = {}
         self._observations = spaces.observations(env.observation_space)
@@ -155,7 +155,7 @@ class _Environments:
             self._screen = screen.shape
 
     def describe(self) -> bytes:
-        """Return the message about the spaces."""
+        """Return the message that describes the spaces."""
         observations, actions = self._observations, self._actions
         shape = observations.shape
         parts = [
@@ -187,8 +187,8 @@ class _Environments:
         observation, reward, terminated, truncated, info = self._slots[slot].step(action)
         missing = [key for key in self._behavior if key not in info]
         if missing:
-            has = ", ".join(map(str, info)) or "nothing"
-            raise ValueError(f"info has no {missing[0]!r}, which env.options.behavior names; it has {has}")
+            has = f"its keys are {', '.join(map(str, info))}" if info else "it is empty"
+            raise ValueError(f"info has no key {missing[0]!r}, which env.options.behavior names; {has}")
         behavior = [float(info[key]) for key in self._behavior]
         return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation, behavior)
 
@@ -197,12 +197,12 @@ class _Environments:
         _, slot = _RENDER_FIELDS.unpack(message)
         screen = self._asarray(self._slots[slot].render())
         if screen.dtype != "uint8" or screen.shape != self._screen:
-            expected = f"uint8 {self._screen} as at the start"
+            expected = f"uint8 {self._screen} as in the first frame"
             raise ValueError(f"the screen is {screen.dtype} {screen.shape}, expected {expected}")
         return _with_length(bytes([_SCREEN]) + screen.tobytes())
 
     def close(self) -> None:
-        """Close all environments, whatever some of them raise."""
+        """Close all environments, ignoring exceptions."""
         for env in [*self._slots.values(), *([self._spare] if self._spare else [])]:
             with suppress(Exception):
                 env.close()
@@ -214,11 +214,11 @@ class _Environments:
 
 
 def _greet(message: memoryview) -> tuple[_Environments, bytes]:
-    """Make the environments that the first message describes, and the answer."""
+    """Create the environments that the first message describes, and the answer."""
     kind, version, caller = _HELLO_BEGIN.unpack_from(message)
     if (kind, version) != (_HELLO, _VERSION):
         raise ValueError(f"the first message is of kind {kind}, version {version}, expected {_HELLO}, {_VERSION}")
-    if os.getppid() != caller:  # it died before this process asked to be signaled
+    if os.getppid() != caller:  # the caller died before prctl() took effect
         sys.exit()
     env_id, at = _text(message, _HELLO_BEGIN.size)
     kwargs, at = _text(message, at)
@@ -228,14 +228,14 @@ def _greet(message: memoryview) -> tuple[_Environments, bytes]:
 
 
 def _text(message: memoryview, at: int) -> tuple[str, int]:
-    """Return the text at an offset of a message, and the offset behind it."""
+    """Return the text at an offset of a message, and the offset after it."""
     (length,) = _LENGTH.unpack_from(message, at)
     begin = at + _LENGTH.size
     return bytes(message[begin : begin + length]).decode(), begin + length
 
 
 def _error(error: BaseException) -> bytes:
-    """Write the message about an exception: its last line, and its traceback if that says more."""
+    """Encode an exception: its last line, and its traceback if user code raised it."""
     last = shortened("".join(traceback.format_exception_only(error)).strip())
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
@@ -247,10 +247,10 @@ def _error(error: BaseException) -> bytes:
 
 
 def _in_their_code(error: BaseException | None) -> bool:
-    """Return whether the exception, or its cause, passed through the environment's own code.
+    """Return whether the exception or one of its causes passed through user code.
 
-    It did not where there is no such environment, module or keyword: then it only passed through this package and what
-    finds and calls an environment's class.
+    An unknown environment, module or keyword argument raises an exception that only passes through this package and
+    the code that imports and instantiates an environment class.
     """
     known = (_PACKAGE, "<frozen importlib", os.path.dirname(importlib.__file__))
     while error is not None:

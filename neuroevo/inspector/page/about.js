@@ -1,5 +1,5 @@
 "use strict";
-// What the run is: settings, where it comes from, warnings, log.
+// The panel about the run: settings, provenance, warnings, log.
 
 {
   const { byId, get, make } = inspector;
@@ -24,8 +24,8 @@
   function content() {
     if (tab === "settings") return tables(payload.settings);
     if (tab === "provenance") return [table([["folder", payload.path]]), ...tables(payload.info)];
-    if (tab === "warnings") return payload.warnings.length ? [lines(payload.warnings, "warning")] : [make("p", { class: "hint" }, "There are none.")];
-    return payload.log.length ? [lines(payload.log, "")] : [make("p", { class: "hint" }, "There is no log.")];
+    if (tab === "warnings") return payload.warnings.length ? [lines(payload.warnings, "warning")] : [make("p", { class: "hint" }, "No warnings.")];
+    return payload.log.length ? [lines(payload.log, "")] : [make("p", { class: "hint" }, "No log.")];
   }
 
   function redraw() {
@@ -40,8 +40,19 @@
         return button;
       }),
     );
-    if (payload) byId("about").replaceChildren(...content());
+    if (!payload) return;
+    byId("about").replaceChildren(...content());
+    byId("about").scrollTop = tab === "log" ? byId("about").scrollHeight : 0;
   }
+
+  function open(visible) {
+    byId("drawer").hidden = !visible;
+    byId("details").setAttribute("aria-expanded", visible);
+    redraw();
+  }
+  byId("details").addEventListener("click", () => open(byId("drawer").hidden));
+  byId("close-drawer").addEventListener("click", () => open(false));
+  addEventListener("keydown", (event) => event.key === "Escape" && open(false));
 
   inspector.refreshAbout = async () => {
     try {

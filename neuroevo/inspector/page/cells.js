@@ -1,16 +1,16 @@
 "use strict";
-// A run's grid of behaviors: the champion of each cell, its fittest member up to a generation.
+// Grid of a run's behaviors with the champion of each cell, its fittest member up to a generation.
 
 {
   const { get, array } = inspector;
 
-  // The grid of a run; advance() has to come first. champions: for each cell a place in generation, index, fitness and
-  // novelty, or -1.
+  // Load the grid of a run; call advance() before using it. champions: for each cell an index into generation, index,
+  // fitness and novelty, or -1.
   inspector.cellsOf = async (run) => {
     const found = await get(`cells/${run}`);
     for (const each of ["generation", "index", "cell", "fitness", "novelty"]) if (found[each]) found[each] = array(found[each]);
     const champions = new Int32Array(found.shape[0] * found.shape[1]).fill(-1);
-    let taken = 0; // members that have entered their cells
+    let taken = 0; // members inserted into their cells so far
 
     function advance(generation) {
       if (taken > 0 && found.generation[taken - 1] > generation) {
@@ -30,7 +30,7 @@
       return `${count(filled)} of ${count(champions.length)} cells filled (${share}%) · QD-score ${inspector.number(score)}`;
     }
 
-    // Generation, index, and a description of the champion of a cell.
+    // Return generation, index and a description of a cell's champion.
     function champion(cell) {
       const place = champions[cell];
       const [generation, index] = [found.generation[place], found.index[place]];

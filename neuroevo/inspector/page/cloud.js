@@ -1,17 +1,17 @@
 "use strict";
-// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved; or cells.
+// The cloud: a dot for each member of the slider's generation, by behavior or fitness, or the cells of a grid.
 
 {
   const { byId, get, array } = inspector;
-  const COLORED = 7; // parents with a color of their own
-  const CLASSES = 16; // of color
-  const KEPT = 60; // generations that are not asked for again
+  const COLORED = 7; // parents with a separate color
+  const CLASSES = 16; // color classes
+  const KEPT = 60; // cached generations
   let cloud = null; // the run's axes, maze, ranges
   let [way, archive] = [null, null];
-  let cells = null; // the run's, once they are asked for
-  let now = null; // the generation that is drawn
+  let cells = null; // the run's cells, loaded on demand
+  let now = null; // the displayed generation
   const cache = new Map();
-  const paths = { a: null, b: null }; // of members at play: their dot and their way
+  const paths = { a: null, b: null }; // played members: their dots and paths
 
   async function generation(number) {
     const name = `generation/${inspector.state.run}/${number}`;
@@ -26,7 +26,7 @@
     return cache.get(name);
   }
 
-  // Which of the parents with the most offspring each member has, 0 for those with fewer; and these parents.
+  // Rank each member's parent by number of offspring, from 1; 0 for other parents. Also return the parents.
   function byParent(parents) {
     const counts = new Map();
     const keys = [];
@@ -42,7 +42,7 @@
 
   const asCells = () => cells !== null && byId("cells").checked;
 
-  // By what dots or cells are colored, and its lowest and highest value; of parents there are none.
+  // Return the quantity that colors dots or cells, with its lowest and highest value (except for parents).
   function scaleOfColors() {
     const by = byId("color").value;
     if (by === "parent") return { by };
@@ -51,7 +51,7 @@
     return { by, low, high };
   }
 
-  // The class of color of each member or cell, and the colors.
+  // Return the color class of each member or cell, and the colors of the classes.
   function colors() {
     const { by, low, high } = scaleOfColors();
     if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()] };
@@ -62,7 +62,7 @@
     return { classes: Uint8Array.from(values, classOf), palette };
   }
 
-  // Traces without dots that show what the colors mean.
+  // Return an empty trace that displays the color bar.
   function colorBar() {
     const { by, low, high } = scaleOfColors();
     if (by === "parent") return [];
@@ -88,6 +88,13 @@
     return [...walls.map(wall), ...(goal ? [disc(goal, 5, inspector.css("--second"))] : []), ...(start ? [disc(start, 3, inspector.css("--quiet"))] : [])];
   }
 
+  // Labels of the start and goal of a maze.
+  function labels() {
+    if (!cloud.maze) return [];
+    const label = (place, text) => ({ x: place[0], y: place[1], text, showarrow: false, yshift: 18, font: { size: 11, color: inspector.css("--quiet") } });
+    return ["start", "goal"].filter((name) => cloud.maze[name]).map((name) => label(cloud.maze[name], name));
+  }
+
   const sizeOfDots = () => (now.size > 4000 ? 4 : now.size > 800 ? 5 : 7);
 
   function showDots() {
@@ -99,7 +106,7 @@
     else inspector.showDots(now.x, now.y, classes, palette, sizeOfDots());
   }
 
-  // What lies around the dots.
+  // Return the traces around the dots.
   function traces() {
     const line = (x, y, color, name, width = 1.6) => ({ x, y, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, name, line: { color, width } });
     const found = [];
@@ -112,7 +119,7 @@
     if (way && way.front) found.push(inspector.frontTrace(way.front, now.generation));
     if (way && byId("way").checked) {
       const ways = [way.mean.x, way.mean.y].map((each) => each.slice(0, now.generation + 1));
-      found.push(line(...ways, inspector.css("--text"), "way of the mean"));
+      found.push(line(...ways, inspector.css("--text"), "path of the mean"));
       const here = { size: 9, color: inspector.css("--text"), symbol: "diamond" };
       found.push({ x: [way.mean.x[now.generation]], y: [way.mean.y[now.generation]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: here });
     }
@@ -120,7 +127,7 @@
       const at = paths[slot];
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
-      if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "its way", 2));
+      if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "path of the member", 2));
       if (at.generation === now.generation) {
         const ring = { size: sizeOfDots() + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
         found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
@@ -129,12 +136,12 @@
     return found;
   }
 
-  // The ranges of both axes that show everything.
+  // Return the full ranges of both axes.
   function whole() {
     const { low, high } = asCells() ? cells : cloud;
     const range = (axis) => [low[axis], high[axis]];
     const [x, y] = cloud.kind === "position" && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
-    return [x, cloud.maze ? [...y].reverse() : y]; // mazes are drawn as their maps are
+    return [x, cloud.maze ? [...y].reverse() : y]; // the y axis of mazes points down
   }
 
   async function redraw() {
@@ -146,14 +153,15 @@
       xaxis: { type: "linear", automargin: false, range: across, ...(flat ? { constrain: "domain" } : {}) },
       yaxis: { type: "linear", automargin: false, range: up, ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
       shapes: shapes(),
+      annotations: labels(),
       uirevision: `cloud ${inspector.state.run}`,
-      margin: { l: 56, r: 8, t: 30, b: 40 }, // above, the buttons, which take clicks
+      margin: { l: 56, r: 8, t: 30, b: 40 }, // the top margin has room for buttons
     });
     await inspector.draw("cloud", traces(), layout);
     showDots();
   }
 
-  // Dots move with the slider, at every step; what Plotly draws around them follows when the slider rests.
+  // Dots are redrawn at every step of the slider, Plotly's traces only when the slider rests.
   const SOON = 60; // ms
   let rest = null;
   function move() {
@@ -201,11 +209,14 @@
     byId("member").max = now.size - 1;
     move();
     inspector.say("drawn");
-    const next = number + 1; // whoever moves the slider moves it on
+    const next = number + 1; // prefetch
     if (next < inspector.run().generations) generation(next).catch(() => {});
   });
 
   inspector.members = () => now;
+  inspector.isMaze = () => Boolean(cloud && cloud.maze);
+  // Return the elite of a generation, or its fittest member if the elite is not a member.
+  inspector.elite = async (number) => (await generation(number)).elite || [number, await inspector.fittest(number)];
   inspector.fittest = async (number) => {
     const { fitness } = await generation(number);
     return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
@@ -231,10 +242,10 @@
     byId("way-choice").hidden = cloud.kind === "index";
     await drawGeneration();
     await redraw();
-    if (now) byId("way").checked = now.center; // the mean of offspring is near their center; of others it is nowhere
+    if (now) byId("way").checked = now.center; // the mean is informative only if all members descend from a center
   };
 
-  // All members are read for it, so that only who looks at cells waits for them.
+  // Cells require reading all members, so they are only loaded when displayed.
   async function loadCells() {
     const { run } = inspector.state;
     if (!cloud || !cloud.cells || !byId("cells").checked) return;
@@ -242,7 +253,7 @@
     if (run === inspector.state.run) cells = found;
   }
 
-  // What takes longer, when the page is there.
+  // Load the slower data after the page is displayed.
   inspector.refreshWay = async () => {
     const { run } = inspector.state;
     const decoded = (each) => ({ x: array(each.x), y: array(each.y) });
@@ -250,16 +261,23 @@
     const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best), front: front(found.front) }))];
     if (cloud && cloud.archive) asked.push(get(`archive/${run}`).then((found) => (archive = { ...decoded(found), sizes: array(found.sizes) })));
     asked.push(loadCells());
-    await Promise.allSettled(asked); // a run without them is drawn without them
+    await Promise.allSettled(asked); // missing data is not drawn
     await redraw();
   };
 
-  const HOVERED = byId("hovered").textContent;
-  function describe(index) {
-    if (index === undefined || asCells()) {
-      byId("hovered").textContent = index === undefined ? HOVERED : cells.champion(index).text;
-      return;
-    }
+  // Describe a member or cell in a tooltip at a position of the plot.
+  function describe(index, at) {
+    const tip = byId("hovered");
+    tip.hidden = index === undefined;
+    if (tip.hidden) return;
+    tip.textContent = asCells() ? cells.champion(index).text : description(index);
+    const plot = byId("cloud");
+    const left = plot.offsetLeft + at.left + 8;
+    tip.style.left = `${left + tip.offsetWidth > plot.offsetLeft + plot.offsetWidth ? Math.max(left - tip.offsetWidth - 32, 0) : left}px`;
+    tip.style.top = `${Math.max(plot.offsetTop + at.top - tip.offsetHeight - 4, 0)}px`;
+  }
+
+  function description(index) {
     const parts = [`member ${index} of generation ${now.generation}: fitness ${inspector.number(now.fitness[index])}`];
     if (now.steps) parts.push(`${inspector.number(now.steps[index])} steps`);
     if (now.novelty) parts.push(`novelty ${inspector.number(now.novelty[index])}`);
@@ -267,7 +285,7 @@
       const [generation, parent] = now.parents.slice(2 * index, 2 * index + 2);
       parts.push(generation < 0 ? "no parent in the run" : `offspring of member ${parent} of generation ${generation}`);
     }
-    byId("hovered").textContent = parts.join(" · ");
+    return parts.join(" · ");
   }
 
   inspector.on("whole", () => {
@@ -292,7 +310,7 @@
       describe();
     } catch (error) {
       byId("cells").checked = false;
-      byId("hovered").textContent = inspector.whyNot(error);
+      byId("generation-facts").textContent = inspector.whyNot(error);
     }
     await redraw();
   });

@@ -1,16 +1,16 @@
 "use strict";
-// What all parts of the page share: what is shown now, how to ask for data, and how numbers are written.
+// Shared by all parts of the page: state, events, requests for data, and formatting.
 
 const inspector = {
   exported: document.documentElement.hasAttribute("data-exported"),
   state: { run: 0, generation: 0, overview: null },
-  arrived: new Map(), // of an export: what its scripts have put, by name
+  arrived: new Map(), // data loaded by an export's scripts, by name
   listeners: {},
 };
 
 inspector.byId = (id) => document.getElementById(id);
 
-// Parts tell each other what changed: on("generation", draw), say("generation").
+// Events between parts of the page: on("generation", draw), say("generation").
 inspector.on = (what, listener) => (inspector.listeners[what] ??= []).push(listener);
 inspector.say = (what, ...about) => (inspector.listeners[what] || []).forEach((listener) => listener(...about));
 
@@ -21,12 +21,12 @@ function loadScript(name) {
     const script = document.createElement("script");
     script.src = `data/${name}.js`;
     script.onload = resolve;
-    script.onerror = () => reject(new Error("this export does not have it"));
+    script.onerror = () => reject(new Error("not included in this export"));
     document.head.append(script);
   });
 }
 
-// The answer to a name as neuroevo/inspector/inspection.py has them; an Error with the server's message.
+// Request data by a name of neuroevo/inspector/inspection.py; throws an Error with the server's message.
 inspector.get = async (name) => {
   let value;
   if (inspector.exported) {
@@ -37,7 +37,7 @@ inspector.get = async (name) => {
     try {
       response = await fetch(`data/${name}.json`);
     } catch {
-      throw new Error("neuroevo inspect has ended: start it again to go on");
+      throw new Error("neuroevo inspect has stopped: restart it to continue");
     }
     if (response.status === 403) throw new Error(await response.text());
     value = await response.json();
@@ -48,19 +48,19 @@ inspector.get = async (name) => {
 
 const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, i2: Int16Array };
 
-// An array as payload.py writes it.
+// Decode an array encoded by payload.py.
 inspector.array = ({ dtype, data }) => {
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   return new KINDS[dtype](bytes.buffer);
 };
 
-// A number for people.
+// Format a number for display.
 inspector.number = (value, digits = 6) =>
   value === null || value === undefined || Number.isNaN(value)
     ? "–"
     : Number(value).toLocaleString("en-US", { maximumSignificantDigits: digits });
 
-// An element with children or text; text is never read as HTML, since a run's files may hold anything.
+// Create an element with children or text; text is never parsed as HTML, since a run's files are not trusted.
 inspector.make = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -80,7 +80,7 @@ inspector.options = (select, entries, chosen) => {
 
 inspector.run = () => inspector.state.overview.runs[inspector.state.run];
 
-// Runs the newest of calls that come while one is under way, and none in between.
+// Wrap an async function so that of calls during a running call only the latest is executed afterwards.
 inspector.latest = (work) => {
   let busy = false;
   let next = null;

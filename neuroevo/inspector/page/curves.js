@@ -1,16 +1,16 @@
 "use strict";
-// Learning curves: one run's populations and elites, or a column of several runs with bands. A click chooses a generation.
+// Learning curves: populations and elites of one run, or a column of several runs with bands. A click selects a generation.
 
 {
   const { byId, get, array } = inspector;
-  let shown = null; // the payload that is drawn, with its name
+  let shown = null; // the displayed payload and its column
 
-  const LONGEST = 60; // letters of a label
-  const MOST_NAMES = 8; // of runs; more are colored by where they end, and told by the mouse
+  const LONGEST = 60; // characters of a label
+  const MOST_NAMES = 8; // runs in a legend; more runs are colored by their last value and named on hover
   const shortened = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST)}…` : label);
   const chosenColumn = () => byId("column").value;
   const chosenAxis = () => byId("axis").value;
-  // What a generation achieved is known from its end on; against generations, a step is around the generation's number.
+  // A generation's value starts at its end; against generations, a step is centered at the generation's number.
   const shape = () => (chosenAxis() === "generations" ? "hvh" : "hv");
   const along = (x, axis) => (axis === "generations" ? array(x).map((finished) => finished - 1) : array(x));
   const step = (x, y, more) => ({ x, y, type: "scatter", mode: x.length < 3 ? "lines+markers" : "lines", line: { shape: shape(), width: 1.8, ...more.line }, ...more.trace });
@@ -23,11 +23,10 @@
     const high = of("fitness_max");
     const band = { hoverinfo: "skip", showlegend: false, line: { width: 0, shape: shape() }, type: "scatter", mode: "lines" };
     traces.push({ ...band, ...low });
-    traces.push({ ...band, ...high, fill: "tonexty", fillcolor: inspector.faint(inspector.css("--faint"), 0.22), showlegend: true, name: "population, least to greatest" });
+    traces.push({ ...band, ...high, fill: "tonexty", fillcolor: inspector.faint(inspector.css("--faint"), 0.22), showlegend: true, name: "population, minimum to maximum" });
     const mean = of("fitness_mean");
     traces.push(step(mean.x, mean.y, { trace: { name: "mean of the population" }, line: { color: inspector.css("--quiet") } }));
     const validation = of("validation_mean");
-    if (validation.x.length) traces.push(step(validation.x, validation.y, { trace: { name: "elite, validation" }, line: { color: colors[0] } }));
     const test = of("test_mean");
     const error = of("test_standard_error");
     if (test.x.length) {
@@ -36,14 +35,16 @@
         traces.push({ ...band, x: test.x, y: sides(-1) });
         traces.push({ ...band, x: test.x, y: sides(1), fill: "tonexty", fillcolor: inspector.faint(colors[1], 0.2) });
       }
-      traces.push(step(test.x, test.y, { trace: { name: "elite, test ± standard error" }, line: { color: colors[1] } }));
+      traces.push(step(test.x, test.y, { trace: { name: "elite, test ± standard error" }, line: { color: colors[1], width: 4 } }));
     }
+    // Narrower and on top, so that both lines are visible where they coincide.
+    if (validation.x.length) traces.push(step(validation.x, validation.y, { trace: { name: "elite, validation" }, line: { color: colors[0], width: 1.6 } }));
     return traces;
   }
 
   const crowded = (payload) => payload.groups.length > MOST_NAMES && payload.groups.every((group) => group.runs.length === 1);
 
-  // Many runs: the color of each is its last value's.
+  // Color many runs by their last value.
   function crowd(payload, axis) {
     const lines = payload.groups.flatMap((group) => Object.entries(group[axis].lines)).map(([run, line]) => [run, along(line.x, axis), array(line.y)]);
     const last = lines.map(([, , y]) => y[y.length - 1]).filter(Number.isFinite);
@@ -83,7 +84,7 @@
     return traces;
   }
 
-  // Where the slider's generation is, a line; on other axes than generations it is found among the row's numbers.
+  // Return the position of the slider's generation on the x axis, from the rows for axes other than generations.
   function mark(payload, axis) {
     const { generation, run } = inspector.state;
     if (axis === "generations") return generation;

@@ -1,27 +1,27 @@
 "use strict";
-// The members' dots, or cells: pixels between the axes that Plotly draws. A browser without a graphics card takes 80 ms for Plotly's
-// trace of ten thousand dots and 60 to 400 ms for as many pictures or paths on a canvas; for these pixels, a few.
+// Dots of members, or cells, drawn as pixels on a canvas over Plotly's axes. Without a graphics card, 10,000 dots take a few ms this
+// way, but 80 ms as a Plotly trace and 60 to 400 ms as images or paths on a canvas.
 
 {
   const { byId, make } = inspector;
-  const NEAR = 12; // pixels between the mouse and a dot that it means
+  const NEAR = 12; // maximum distance in pixels between the mouse and a dot that it points at
   let plot;
   let canvas;
-  let ring; // around the dot that the mouse means
+  let ring; // around the dot under the mouse
   let shown = null; // { x, y, classes, palette, size, order } of dots, { grid, classes, palette } of cells
-  let area = null; // where the axes are, in pixels of the plot, and how their values become pixels in it
+  let area = null; // position of the axes in pixels of the plot, and the maps from their values to pixels
 
-  const OPACITY = 0.85;
+  const opacity = (count) => (count > 100 ? 0.5 : 0.85); // overlapping dots of a large population are darker
   const rgb = (color) => (color.startsWith("#") ? [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) : color.match(/\d+/g).map(Number));
 
-  // How much of each pixel of a square a disc in its middle covers, in [0, OPACITY].
-  function disc(diameter) {
+  // Return the coverage of each pixel of a square by a centered disc, in [0, opacity].
+  function disc(diameter, opacity) {
     const width = Math.ceil(diameter) + 1;
     const cover = (at) => Math.min(Math.max(diameter / 2 + 0.5 - Math.hypot((at % width) + 0.5 - width / 2, Math.floor(at / width) + 0.5 - width / 2), 0), 1);
-    return { width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
+    return { width, alpha: Float32Array.from({ length: width * width }, (_, at) => opacity * cover(at)) };
   }
 
-  // Lays a disc in a color over what the pixels of an image are, whose alpha is not multiplied in.
+  // Blend a disc in a color over the pixels of an image with non-premultiplied alpha.
   function stamp(image, { width, alpha }, [red, green, blue], left, top) {
     const { data } = image;
     for (let row = Math.max(0, -top); row < Math.min(width, image.height - top); row++) {
@@ -39,7 +39,7 @@
     }
   }
 
-  // Members in the order of their classes: a later class is drawn over an earlier one.
+  // Sort members by class: later classes are drawn over earlier ones.
   function ordered(classes, count) {
     const starts = new Uint32Array(count + 1);
     for (const each of classes) starts[each + 1]++;
@@ -67,7 +67,7 @@
 
   const pixel = ({ at, per, from }, value) => at + (value - from) * per;
 
-  // Dots are above what Plotly draws, cells below it: walls and ways cross them.
+  // Dots are above Plotly's traces, cells below them, so that walls and paths remain visible.
   function stack() {
     const last = plot.querySelector(".gl-container");
     const above = shown && shown.grid ? plot.querySelector(".main-svg").previousSibling : last;
@@ -77,12 +77,12 @@
     else last.parentNode.prepend(canvas);
   }
 
-  // Where the cells of a grid begin and end along an axis, in pixels.
+  // Return the edges of a grid's cells along an axis, in pixels.
   function edges({ low, high, shape }, axis, along) {
     return Array.from({ length: shape[axis] + 1 }, (_, at) => pixel(along, low[axis] + ((high[axis] - low[axis]) * at) / shape[axis]));
   }
 
-  // Left, top, width and height of a cell, in pixels.
+  // Return left, top, width and height of a cell, in pixels.
   function box(cell) {
     const rows = shown.grid.shape[1];
     const [column, row] = [Math.floor(cell / rows), cell % rows];
@@ -108,12 +108,12 @@
     ring.hidden = true;
     if (!area || !canvas.width || !canvas.height) return;
     stack();
-    const pen = canvas.getContext("2d", { willReadFrequently: true }); // it needs no graphics card
+    const pen = canvas.getContext("2d", { willReadFrequently: true }); // software rendering
     if (shown && shown.grid) return paintCells(pen);
     const image = new ImageData(canvas.width, canvas.height);
     if (shown) {
       const scale = window.devicePixelRatio || 1;
-      const form = disc(shown.size * scale);
+      const form = disc(shown.size * scale, opacity(shown.x.length));
       const colors = shown.palette.map(rgb);
       const corner = (axis, value) => Math.round(pixel(axis, value) * scale - form.width / 2);
       for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member]), corner(area.y, shown.y[member]));
@@ -121,7 +121,7 @@
     pen.putImageData(image, 0, 0);
   }
 
-  // The cell of a place of the plot, or undefined where it has no champion.
+  // Return the cell at a position of the plot, or undefined if it has no champion.
   function cellAt(right, low) {
     const within = (places, at) => places.findIndex((each, next) => next > 0 && (each - at) * (places[next - 1] - at) <= 0) - 1;
     const [column, row] = [within(shown.across, right), within(shown.up, low)];
@@ -129,7 +129,7 @@
     return column >= 0 && row >= 0 && shown.grid.champions[cell] >= 0 ? cell : undefined;
   }
 
-  // The member whose dot is nearest to a place of the window, or the cell there, or undefined.
+  // Return the member whose dot is nearest to the mouse, or the cell under the mouse, or undefined.
   function nearest(event) {
     if (!shown || !area) return undefined;
     const box = plot.getBoundingClientRect();
@@ -148,28 +148,28 @@
   function point(event) {
     const member = event && nearest(event);
     ring.hidden = member === undefined;
-    inspector.say("pointed", member);
-    if (member === undefined) return;
+    if (member === undefined) return inspector.say("pointed");
     const size = shown.size + 6;
     const around = () => [pixel(area.x, shown.x[member]) - size / 2, pixel(area.y, shown.y[member]) - size / 2, size, size];
     const [left, top, width, height] = shown.grid ? box(member) : around();
     const corners = shown.grid ? "border-radius: 0" : "";
     ring.style.cssText = `left: ${area.left + left}px; top: ${area.top + top}px; width: ${width}px; height: ${height}px; ${corners}`;
+    inspector.say("pointed", member, { left: area.left + left + width, top: area.top + top });
   }
 
-  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null.
+  // Draw dots of `size` pixels at (x, y) in the color palette[classes[member]]; x is null for no dots.
   inspector.showDots = (x, y, classes, palette, size) => {
     shown = x && { x, y, classes, palette, size, order: ordered(classes, palette.length) };
     paint();
   };
-  // Draws the cells of a grid that have a champion, in the color of palette[classes[cell]].
+  // Draw the cells of a grid that have a champion in the color palette[classes[cell]].
   inspector.showCells = (grid, classes, palette) => {
     shown = { grid, classes, palette };
     paint();
   };
   inspector.shownDots = () => shown && { x: Array.from(shown.x || []), y: Array.from(shown.y || []) };
 
-  // Plotly writes pictures of what it has drawn; the dots or cells are added to it.
+  // Download the plot as a picture; Plotly only includes its own traces, so the dots or cells are added as an image.
   function picture() {
     const { width, height } = plot._fullLayout;
     const image = { source: canvas.toDataURL(), xref: "paper", yref: "paper", x: 0, y: 1, sizex: 1, sizey: 1, sizing: "stretch", layer: shown && shown.grid ? "below" : "above" };
@@ -178,7 +178,7 @@
   }
   const CAMERA = { width: 24, height: 24, path: "M9 3 7 6H4a2 2 0 0 0-2 2v10a2 2 0 0 0 2 2h16a2 2 0 0 0 2-2V8a2 2 0 0 0-2-2h-3l-2-3Zm3 5a5 5 0 1 1 0 10 5 5 0 0 1 0-10Z" };
   inspector.configure("cloud", {
-    doubleClick: false, // Plotly would show all that it draws itself
+    doubleClick: false, // Plotly would fit the axes to its own traces
     modeBarButtonsToRemove: ["toImage", "resetScale2d"],
     modeBarButtonsToAdd: [
       { name: "whole", title: "Reset axes", icon: Plotly.Icons.home, click: () => inspector.say("whole") },

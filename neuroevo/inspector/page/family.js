@@ -1,5 +1,5 @@
 "use strict";
-// Who comes from whom: the family tree of a member, and the share of a generation's descendants in later populations.
+// Ancestry: the family tree of a member, and the shares of a generation's descendants in later populations.
 
 {
   const { byId, get, array, number } = inspector;
@@ -18,7 +18,7 @@
       return exact || known.reduce((best, each) => (Math.abs(each[0] - generation) < Math.abs(best[0] - generation) ? each : best));
     }
     if (of === "a") {
-      if (!inspector.onStage.a) throw new Error("nobody is at play yet");
+      if (!inspector.onStage.a) throw new Error("no member has been played yet");
       return [inspector.onStage.a.generation, inspector.onStage.a.index];
     }
     const last = of === "last" ? Math.max(Math.min(inspector.run().generations, inspector.run().kept ?? Infinity) - 1, 0) : generation;
@@ -41,7 +41,7 @@
       mode: "lines+markers",
       x: line.map((each) => each.generation),
       y: line.map((each) => each.fitness),
-      name: "the line to this member",
+      name: "lineage of this member",
       line: { color: inspector.css("--accent"), width: 2 },
       marker: { size: line.length > 60 ? 5 : 8, color: inspector.css("--accent") },
       text: line.map((each) => `member ${each.index} of generation ${each.generation}<br>fitness ${number(each.fitness)}<br>${each.offspring} offspring in ${each.generations} generation${each.generations === 1 ? "" : "s"}`),
@@ -56,7 +56,7 @@
     if (line.length === 1) return `Member ${member.index} of generation ${member.generation} has no parent in the run${member.scale ? ": it is an offspring of a center" : ""}.`;
     const busiest = line.slice(1).reduce((best, each) => (each.offspring > best.offspring ? each : best));
     return (
-      `Member ${member.index} of generation ${member.generation} comes from member ${first.index} of generation ${first.generation} in ${line.length - 1} mutations. ` +
+      `Member ${member.index} of generation ${member.generation} descends from member ${first.index} of generation ${first.generation} by ${line.length - 1} mutations. ` +
       `Its ancestors had ${number(all)} other offspring; the one in generation ${busiest.generation} had the most, ${number(busiest.offspring)} in ${busiest.generations} generation${busiest.generations === 1 ? "" : "s"}.`
     );
   }
@@ -68,7 +68,7 @@
       byId("family-facts").textContent = treeFacts();
       if (tree.line.length > 1) return await drawTree();
       tree = null;
-      await inspector.blank("family", "There is no tree.");
+      await inspector.blank("family", "No family tree.");
     } catch (error) {
       tree = null;
       byId("family-facts").textContent = "";
@@ -82,9 +82,9 @@
     const colors = inspector.palette();
     const area = (y, name, color) => ({ x, y, name, type: "scatter", mode: "lines", stackgroup: "all", line: { width: 0.5, color }, fillcolor: inspector.faint(color, 0.75), hovertemplate: "%{y:.0%}" });
     const traces = shares.ancestors.map((each, place) => area(array(each.shares), `member ${each.index}`, colors[place % colors.length]));
-    traces.push(area(array(shares.others), "others of it", inspector.css("--faint")));
+    traces.push(area(array(shares.others), `other members of generation ${shares.begin}`, inspector.css("--faint")));
     const older = array(shares.older);
-    if (older.some((value) => value > 1e-5)) traces.push(area(older, "from others", inspector.css("--grid")));
+    if (older.some((value) => value > 1e-5)) traces.push(area(older, "other ancestry", inspector.css("--grid")));
     const layout = inspector.layout("generation", "share of the population", {
       xaxis: inspector.countAxis(x.length),
       margin: { l: 56, r: 8, t: 8, b: 40 },
@@ -98,11 +98,11 @@
 
   function sharesFacts() {
     const [generations, left] = [array(shares.generations), array(shares.left)];
-    if (generations.length < 2) return "There is no later generation yet.";
-    if (!shares.ancestors.length) return "No later member is an offspring of one of these.";
+    if (generations.length < 2) return "No later generation yet.";
+    if (!shares.ancestors.length) return "No later member descends from this generation.";
     const one = left.indexOf(1);
     const begin = `Of generation ${shares.begin}'s ${number(left[0])} members`;
-    if (one >= 0) return `${begin}, one alone has descendants from generation ${generations[one]} on.`;
+    if (one >= 0) return `${begin}, only one has descendants from generation ${generations[one]} on.`;
     return `${begin}, ${number(left.at(-1))} have descendants in generation ${generations.at(-1)}.`;
   }
 
@@ -112,7 +112,7 @@
       byId("takeover-facts").textContent = sharesFacts();
       if (shares.ancestors.length) return await drawShares();
       shares = null;
-      await inspector.blank("takeover", "Nobody takes over.");
+      await inspector.blank("takeover", "No descendants.");
     } catch (error) {
       shares = null;
       byId("takeover-facts").textContent = "";

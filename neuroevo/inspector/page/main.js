@@ -1,11 +1,11 @@
 "use strict";
-// Starts the page, moves the slider, and follows runs that go on.
+// Starts the page, moves the slider, and follows runs in training.
 
 {
   const { byId, get, make, state } = inspector;
   const POLL = 2000; // ms
-  const BEGINNING = 8; // generations, as inspection.py has it
-  const FRAME = 120; // ms, of a generation while they are played
+  const BEGINNING = 8; // generations, as in inspection.py
+  const FRAME = 120; // ms per generation of the animation
   let playing = null;
 
   inspector.setGeneration = (number) => {
@@ -48,12 +48,13 @@
     byId("generation-number").textContent = state.generation;
     await Promise.all([inspector.refreshCurves(), inspector.refreshCloud(), inspector.refreshAbout()]);
     document.documentElement.dataset.ready = "page";
+    playElite();
     await inspector.refreshWay();
     await Promise.all([inspector.refreshFamily(), inspector.refreshTakeover()]);
     document.documentElement.dataset.ready = "all";
   }
 
-  // What a run has added; the slider stays at the end if it was there.
+  // Load new generations; the slider follows if it was at the last generation.
   async function follow() {
     let overview;
     try {
@@ -72,10 +73,25 @@
     inspector.setAncestors();
     await Promise.all([inspector.refreshCurves(), inspector.refreshAbout(), inspector.refreshTrials()]);
     const had = before.runs[state.run].generations;
-    if (had < BEGINNING || inspector.run().generations < had) await inspector.refreshCloud(); // its axes, or who is there
+    if (had < BEGINNING || inspector.run().generations < had) await inspector.refreshCloud(); // axes were refitted, or generations deleted
     if (atEnd) inspector.setGeneration(inspector.run().generations - 1);
     await inspector.refreshWay();
     await Promise.all([byId("family-of").value === "last" ? inspector.refreshFamily() : null, inspector.refreshTakeover()]);
+  }
+
+  // Play the elite of the last generation; of an exported page, a member whose video is in it.
+  async function playElite() {
+    const { generations, why_not: disabled } = inspector.run();
+    if (!generations || disabled) return;
+    const { run, overview } = state;
+    const [exported] = inspector.exported ? (overview.exported.played[run] || []).slice(-1) : [];
+    if (inspector.exported && !exported) return;
+    try {
+      const member = exported || (await inspector.elite(generations - 1));
+      if (run === state.run && !inspector.onStage.a) inspector.play("a", ...member);
+    } catch (error) {
+      showProblem(error.message);
+    }
   }
 
   function stop() {

@@ -1,14 +1,14 @@
 "use strict";
-// How all plots look. Colors are those of the style sheet; palettes can be told apart by color-blind readers.
+// Common style of plots. Colors are defined by the style sheet; palettes are distinguishable for color-blind readers.
 
 {
   const { byId } = inspector;
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
-  // Okabe and Ito's palette without its yellow, and without black, which is the text's.
+  // Okabe and Ito's palette without yellow, and without black, the color of text.
   const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195"];
   const DARK = ["#5ab4f0", "#f0965a", "#3fc79b", "#e3a0c6", "#9fd4f5", "#f2c14e", "#b694d6"];
-  // Viridis without the end that is faint on the ground of the page.
+  // Viridis without the end that has low contrast with the background.
   const VIRIDIS = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6dcd59", "#b4de2c"];
 
   inspector.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -17,7 +17,7 @@
     const colors = dark.matches ? [...VIRIDIS.slice(2), "#fde725"] : VIRIDIS;
     return colors.map((color, place) => [place / (colors.length - 1), color]);
   };
-  // The color at a share of a scale, in [0, 1].
+  // Return the color of a scale at a fraction in [0, 1].
   inspector.between = (scale, share) => {
     const after = scale.findIndex(([at]) => at >= share);
     if (after <= 0) return scale[0][1];
@@ -38,7 +38,7 @@
     ...more,
   });
 
-  // Of an axis of whole numbers up to a count.
+  // Options of an integer axis up to a count.
   inspector.countAxis = (count) => (count < 12 ? { dtick: 1 } : {});
 
   inspector.layout = (x, y, more = {}) => ({
@@ -55,23 +55,23 @@
     yaxis: axis(y, more.yaxis),
   });
 
-  // Panels beside a plot grow and shrink; it fills its own.
+  // Resize plots with their panels.
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) if (target.data) Plotly.Plots.resize(target);
   });
   for (const place of document.querySelectorAll(".plot")) sizes.observe(place);
 
-  // Nothing of a plot leaves the machine: no link to Plotly's site, and no button that sends the data to its cloud.
+  // Keep plots local: no link to Plotly's site, and no button that uploads data to its cloud.
   const PRIVATE = { displaylogo: false, showSendToCloud: false, plotlyServerURL: "" };
   const CONFIG = { ...PRIVATE, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
-  const configs = {}; // of plots that have others, by id
+  const configs = {}; // configurations that differ from CONFIG, by plot
   inspector.configure = (id, changes) => (configs[id] = { ...CONFIG, ...changes, modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, ...changes.modeBarButtonsToRemove] });
   inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, configs[id] || CONFIG);
 
-  // In the place of an error, where there is nothing yet that could be asked for.
+  // Replace errors before the first generation is finished.
   inspector.whyNot = (error) => (inspector.run().generations ? error.message : "No generation is finished yet. This page follows the run.");
 
-  // A plot that cannot be drawn says why in its place.
+  // Display a message in place of a plot.
   inspector.blank = (id, why) => {
     const layout = inspector.layout("", "", {
       xaxis: { visible: false },
@@ -81,7 +81,7 @@
     return inspector.draw(id, [], layout);
   };
 
-  // Plotly reads some tags in its texts; lines are broken so that a long message stays in the plot.
+  // Escape tags, which Plotly parses in texts, and wrap long messages.
   function escapeText(text) {
     const safe = text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
     return safe.replace(/(.{1,70})(\s+|$)/g, "$1<br>");

@@ -1,5 +1,5 @@
 "use strict";
-// A sweep's trials as parallel coordinates: an axis for each key, and the metric's last.
+// Trials of a sweep as parallel coordinates: an axis for each key, then the metric.
 
 {
   const { byId, get, number } = inspector;
@@ -21,7 +21,7 @@
   function redraw() {
     if (!sweep) return;
     const played = sweep.trials.filter((each) => each.metric !== null && each.metric !== undefined);
-    if (!played.length) return inspector.blank("trials", "no trial has finished a generation yet");
+    if (!played.length) return inspector.blank("trials", "No trial has finished a generation yet.");
     const metric = played.map((each) => each.metric);
     const dimensions = sweep.keys.map((key, place) => axis(key, played.map((each) => each.values[place])));
     dimensions.push({ label: sweep.metric.replaceAll("_", " "), values: metric });
@@ -46,7 +46,7 @@
       const best = sweep.trials.filter((each) => each.metric !== null).sort((a, b) => b.metric - a.metric)[0];
       const failed = sweep.trials.filter((each) => each.status === "failed").length;
       byId("trials-hint").textContent =
-        `${sweep.name}: ${sweep.trials.length} trials${failed ? `, ${failed} failed` : ""}${best ? `; the best is trial ${best.trial} with ${number(best.metric)}` : ""}. Drag along an axis to choose trials.`;
+        `${sweep.name}: ${sweep.trials.length} trials${failed ? `, ${failed} failed` : ""}${best ? `; the best is trial ${best.trial} with ${number(best.metric)}` : ""}. Drag along an axis to select trials.`;
       await redraw();
     } catch (error) {
       sweep = null;

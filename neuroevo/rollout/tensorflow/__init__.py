@@ -1,1 +1,1 @@
-"""The engine whose lanes are TensorFlow graphs over custom ops. Nothing else of rollout/ imports it."""
+"""Engine whose lanes are TensorFlow graphs over custom ops, imported only on demand."""

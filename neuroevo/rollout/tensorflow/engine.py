@@ -1,4 +1,4 @@
-"""The engine whose lanes are TensorFlow graphs over custom ops."""
+"""Engine whose lanes are TensorFlow graphs over custom ops."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from neuroevo.system.processes import usable_cores
 
 
 def tensorflow_engine(lanes: int) -> Engine:
-    """Make the engine whose lanes are TensorFlow graphs.
+    """Create the engine whose lanes are TensorFlow graphs.
 
     Args:
-        lanes: Number of lanes that it will run.
+        lanes: Number of lanes that the engine will run.
     """
     _let_lanes_run_at_once(lanes)
     return Engine(OpEnvPool, OpPopulation, GraphRollout)
 
 
 def _let_lanes_run_at_once(lanes: int) -> None:
-    """Give TensorFlow a thread per lane if it has fewer: some lanes would wait until others have no episodes."""
+    """Give TensorFlow at least one thread per lane: otherwise, some lanes would wait until other lanes have ended."""
     threading_config = tf.config.threading
     if lanes > (threading_config.get_inter_op_parallelism_threads() or usable_cores()):
-        with suppress(RuntimeError):  # it is at work already, and keeps those that it has
+        with suppress(RuntimeError):  # TensorFlow is initialized already, and its threads are fixed
             threading_config.set_inter_op_parallelism_threads(lanes)

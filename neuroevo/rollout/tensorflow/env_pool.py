@@ -1,4 +1,4 @@
-"""Environments through TensorFlow's ops, as far as a pipeline needs them."""
+"""Env pool based on the TensorFlow ops, with the methods that evaluators need."""
 
 from __future__ import annotations
 

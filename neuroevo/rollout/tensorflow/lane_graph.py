@@ -1,7 +1,7 @@
-"""The TensorFlow graph that plays one lane, without any Python per step.
+"""TensorFlow graph that plays one lane, without executing Python per step.
 
-It refills the slots, then observes, forwards, acts, steps and books until slots want episodes, and so on until the
-queue is closed.
+The graph refills the slots, then loops over observing, forwarding, acting, stepping and recording until slots need new
+episodes, and repeats this until the queue is closed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def lane_function(
     prepares: bool,
     recurrent: bool,
 ) -> tf.types.experimental.ConcreteFunction:
-    """Make the graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
+    """Create the graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
 
-    Observations are shown to networks as uint8, or normalized as float32. prepares: whether networks have vbn layers.
-    recurrent: whether they have lstm layers; the state of a slot then has its number.
+    Networks receive uint8 observations, or normalized float32 observations. prepares: whether networks have vbn layers.
+    recurrent: whether they have lstm layers; a slot then uses the state with its number.
 
-    The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
-    finds it.
+    The handles are arguments of the graph: a graph that captured them would keep the rows in memory until Python's
+    garbage collector runs.
     """
     ops = load_ops()
     vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
@@ -51,7 +51,7 @@ def lane_function(
             with tf.control_dependencies([init]):
                 perturb = ops.population_perturb(population, *mutations)
             filled = perturb
-            if prepares:  # some rows twice, which costs nothing
+            if prepares:  # repeated rows cost nothing
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
                 with tf.control_dependencies([perturb]):
                     filled = ops.population_prepare(population, rows)
@@ -75,7 +75,7 @@ def lane_function(
             return put.live_slots, put.live_rows, put.refill
 
         def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            """Step until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
+            """Step until slots need episodes. It is a loop since TensorFlow visits every op of a branch not taken."""
             *_, ended = tf.while_loop(
                 lambda slots, rows, refill: tf.logical_not(refill),
                 step,

@@ -1,4 +1,4 @@
-"""The TensorFlow ops, and the conversion of their TensorFlow errors to errors of the core."""
+"""TensorFlow ops, and the conversion of their errors to errors of the core."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _Arguments = ParamSpec("_Arguments")
 _Returned = TypeVar("_Returned")
 _KIND = b"neuroevo.kind"  # the payload in which custom_ops/tf/kernel_util.cc puts an error's kind
 
-# Around the words of an op: of one that Python called, and of one in a graph, with where each of its nodes was made.
+# Text that TensorFlow adds to an op's message: for ops called from Python, and for graph nodes with their tracebacks.
 _NODE_MADE = r"Detected at node .*\n(?:<stack traces unavailable>\n|  .*\n|\n)*"
 _BEFORE = re.compile(rf"\A(?:\{{\{{.*?\}}\}} |Graph execution error:\n\n(?:{_NODE_MADE})*)")
 _AFTER = re.compile(r"(?:\s*\[\[\{\{[^\n]*\}\}\]\])*(?: \[Op:\w+\][^\n]*)?\Z")
 
 
 def core_words(error: tf.errors.OpError) -> str:
-    """Return the core's message of an error, without the text that TensorFlow puts around it.
+    """Return the core's message of an error, without the text that TensorFlow adds.
 
     Args:
-        error: An error of one of the ops.
+        error: Error of an op.
     """
     return _AFTER.sub("", _BEFORE.sub("", error.message), count=1)
 
 
 def kind_of(error: tf.errors.OpError) -> ErrorKind:
-    """Return the kind of an error, which the core attaches to the message.
+    """Return the kind of an error, which the core attaches to it as a payload.
 
     Args:
-        error: An error of one of the ops.
+        error: Error of an op.
 
     Returns:
         The kind; INTERNAL for an error of TensorFlow itself.
@@ -89,10 +89,10 @@ def int64(values: Sequence[int] | np.ndarray | float) -> np.ndarray:
 def load_ops() -> ModuleType:
     """Load the TensorFlow ops, as a module of functions."""
     for device in tf.config.list_physical_devices("GPU"):
-        # RuntimeError: TensorFlow is at work already, with what memory it took. ValueError: it was given a part of it.
+        # RuntimeError: TensorFlow is initialized already. ValueError: the user has set a memory limit.
         with suppress(RuntimeError, ValueError):
-            tf.config.experimental.set_memory_growth(device, True)  # what it does not need is for the rows
+            tf.config.experimental.set_memory_growth(device, True)  # leave the remaining memory for the rows
     core()
-    with suppress(OSError):  # gpu() says why
-        cuda()  # the backend of the ops on TensorFlow's GPUs
+    with suppress(OSError):  # gpu() reports the reason
+        cuda()  # backend of the ops on TensorFlow's GPUs
     return tf.load_op_library(str(library_path("libneuroevo_tf_ops.so")))

@@ -1,4 +1,4 @@
-"""Rows of weights through TensorFlow's ops, as far as a pipeline needs them."""
+"""Population based on the TensorFlow ops, with the methods that evaluators need."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class OpPopulation:
         rows: Number of rows, R.
         backend: "cpu", "reference", or "cuda" for a GPU.
         dtype: Dtype in which networks are evaluated.
-        float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
-        kind: Of the mutations, as native.population.Population takes it.
+        float_rows: With int8, rows from this row on keep no float32 weights; None: all rows keep them.
+        kind: Kind of the mutations; see native.population.Population.
 
     Attributes:
         handle: Resource handle for the ops.
         dimensions: D of each network.
         recurrent: Whether networks have lstm layers.
-        has_reference: Whether networks have vbn layers, which take their statistics from a reference batch.
+        has_reference: Whether set_reference() was called, which networks with vbn layers need.
     """
 
     @raises_native_errors
@@ -54,18 +54,18 @@ class OpPopulation:
             self.dimensions: list[int] = load_ops().population_dimensions(self.handle).numpy().tolist()
 
     def replace(self, index: int, network: str) -> None:
-        """Refuse to replace a network: the graph of a lane is made for those that there are."""
-        raise UserError('genomes have networks of their own, expected hardware.engine = "native"')
+        """Raise UserError: a lane's graph is built for fixed networks."""
+        raise UserError('genomes with their own networks need hardware.engine = "native"')
 
     @raises_native_errors
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Put initial weights into rows [K]."""
+        """Fill rows [K] with initial weights."""
         with tf.device("/cpu:0"):
             load_ops().population_init(self.handle, int64(rows), np.array(networks, np.int32), int64(seeds))
 
     @raises_native_errors
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Put thetas [K, max D] into rows [K]."""
+        """Fill rows [K] with thetas [K, max D]."""
         with tf.device("/cpu:0"):
             load_ops().population_assign(self.handle, int64(rows), np.array(networks, np.int32), thetas)
 

@@ -16,31 +16,31 @@ from neuroevo.rollout.tensorflow.ops import in_core_words, int64, load_ops, rais
 from neuroevo.rollout.tensorflow.population import OpPopulation
 from neuroevo.system.signals import deferred_signals
 
-_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
+_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, before its worker process is ended
 
 
 class GraphRollout:
     """Running lanes as TensorFlow graphs; see native.rollout.Rollout for the methods.
 
     Args:
-        pool: Has an environment for each slot.
-        population: Has a row for each slot from first_row on.
+        pool: Env pool with an environment for each slot.
+        population: Population with a row for each slot, starting at first_row.
         lanes: Number of graphs that run concurrently.
         slots: Number of slots per lane.
-        first_row: The slots' first row; genomes may start from the rows before it.
+        first_row: First row of the slots; genomes may start from the rows before it.
     """
 
     @raises_native_errors
     def __init__(self, pool: OpEnvPool, population: OpPopulation, *, lanes: int, slots: int, first_row: int):
         self.total_steps = 0
-        self._failure: BaseException | None = None  # what stopped the first lane that was stopped
+        self._failure: BaseException | None = None  # error of the first lane that failed
         self._behavior_dtype, self._retries = pool.behavior_dtype, pool.retries
         with tf.device("/cpu:0"):
             self._queue = load_ops().episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=first_row)
         self._handles: tuple[tf.Tensor, ...] = pool.handle, population.handle, self._queue
         numbers = pool.observation_dtype != np.uint8
         dtypes = tf.float32 if numbers else tf.uint8, pool.observation_shape, tf.as_dtype(pool.action_dtype)
-        with deferred_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
+        with deferred_signals():  # TensorFlow loses or converts exceptions raised during tracing
             run = lane_function(*dtypes, population.has_reference, population.recurrent)
         self._threads: list[threading.Thread] = []
         for lane in range(lanes):
@@ -53,8 +53,8 @@ class GraphRollout:
         """Append episodes to the queue.
 
         Raises:
-            NativeError: An episode is not possible.
-            BaseException: The error that stopped a lane.
+            NativeError: An episode is invalid.
+            BaseException: The error of a lane that failed.
         """
         self._check()
         with tf.device("/cpu:0"):
@@ -65,7 +65,7 @@ class GraphRollout:
         """Return the results of the episodes that have ended since the last call.
 
         Raises:
-            BaseException: The error that stopped a lane.
+            BaseException: The error of a lane that failed.
         """
         with tf.device("/cpu:0"):
             results = load_ops().episode_queue_results(self._queue, int64(count), int64(1000 * seconds))
@@ -77,7 +77,7 @@ class GraphRollout:
         return EpisodeResults(ids, returns, steps, reasons, sums, behaviors, retries if self._retries else None)
 
     def close(self) -> None:
-        """End the lanes within a step. Environments that do not finish a step are ended."""
+        """End the lanes within a step. Stuck Gymnasium processes are ended."""
         with tf.device("/cpu:0"):
             load_ops().episode_queue_close(self._queue)
         for thread in self._threads:
@@ -88,16 +88,16 @@ class GraphRollout:
         self._threads, self._handles = [], ()
 
     def _check(self) -> None:
-        """Raise the error that stopped a lane, which has closed the queue for the others."""
+        """Raise the error of a lane that failed; the lane has closed the queue for the other lanes."""
         if self._failure is not None:
             raise self._failure
 
     def _run(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
-        # The handles are no variables here: a failure's traceback would keep what they stand for.
+        # The handles must not be local variables: a failure's traceback would keep their resources alive.
         try:
             with tf.device("/cpu:0"):
                 run(tf.constant(lane, tf.int64), *self._handles)
-        except BaseException as failure:  # reaches the pipeline's caller
+        except BaseException as failure:  # reported to the evaluator's caller by _check()
             self._failure = self._failure or in_core_words(failure)
             with tf.device("/cpu:0"):
                 load_ops().episode_queue_close(self._queue)

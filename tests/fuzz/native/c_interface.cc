@@ -1,7 +1,7 @@
 // Fuzzes the C interface (c_api/*.h): the input is a sequence of calls with their arguments, on two env pools, two
 // populations of tiny networks, a rollout and a vector environment. Handles and arrays may be null, and numbers far out
-// of range, but an array has the length that the call is told; what the headers ask of callers is kept: a rollout's
-// pool and population outlive it, and while it plays nobody else writes rows. Each call returns 0 or a code with a
+// of range, but an array has the length that is passed to the call; the headers' preconditions are met: a rollout's
+// pool and population outlive it, and no other call writes rows while it plays. Each call returns 0 or a code with a
 // message.
 #include <array>
 #include <cstdint>

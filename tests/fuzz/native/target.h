@@ -64,7 +64,7 @@ class Bytes {
   size_t size_;
 };
 
-// Numbers that follow from a text: what a target needs beside its input.
+// Numbers derived from a text, for values that do not come from the input.
 class Random {
  public:
   explicit Random(const std::string& text) {

@@ -1,4 +1,4 @@
-// A worker of the family gymnasium that says what it is told to, whatever it is asked: worker SCRIPT PIECE END.
+// A worker of the family gymnasium that sends scripted answers to any requests: worker SCRIPT PIECE END.
 //
 // SCRIPT is a file of answers, each its length as uint16 and what is sent after the next request, in pieces of PIECE
 // bytes. After the last one it exits (END is "exit"), dies by a signal ("die"), or sends nothing more ("wait").

@@ -1,7 +1,7 @@
-"""Runs a fuzz target of a parser in Python: python -m tests.fuzz.parsers TARGET [libFuzzer's options and folders].
+"""Run a fuzz target of a Python parser: python -m tests.fuzz.parsers TARGET [libFuzzer's options and folders].
 
-It takes atheris (`pip install -e '.[fuzz]'`), which has libFuzzer tell what code inputs reach; exits with 2 and says so
-where there is none. The inputs that the target itself makes go to the first folder, beside those that are found.
+It requires atheris (`pip install -e '.[fuzz]'`), which gives libFuzzer the coverage of Python code, and exits with 2 if
+atheris is not installed. The target's own seed inputs are written to the first folder of the corpus.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Targets: what users write. Configurations in TOML and in the JSON of 2018, sweeps, and lines of layers."""
+"""Fuzz targets of user input: configurations in TOML and in the JSON of 2018, sweeps, and lines of layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = Path(_TEMPORARY.name)
 
 
 def _toml(data: bytes) -> None:
-    """As a run's that others have made, so that no module that an input names is imported, and no model parsed."""
+    """Read a configuration like that of an untrusted run, so that no module is imported and no model is parsed."""
     path = _FOLDER / "config.toml"
     path.write_bytes(data)
     try:
@@ -71,7 +71,7 @@ def _sweeps() -> list[bytes]:
 
 
 def _layers(data: bytes) -> None:
-    """What Python takes for layers, the native core takes for a network, or says why it does not fit an input."""
+    """Check that the native core accepts all layers that Python accepts, or reports why they do not fit an input."""
     lines = data[1:].decode(errors="replace").split("\n")
     try:
         layers = core_layers(lines)

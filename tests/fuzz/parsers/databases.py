@@ -1,4 +1,4 @@
-"""The target of run.db: a database that anybody may have written is read in every way, and is resumed."""
+"""Fuzz target of run.db: an untrusted database is read in all ways, and resumed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TABLES = ("run", "sessions", "arrays", "centers", "genomes", "generations", "me
 _TABLES += ("state_centers", "episodes")
 _SEALED = {"run": "id", "arrays": "id", "genomes": "id", "generations": "generation", "populations": "generation"}
 _SEALED |= {"states": "generation", "episodes": "digest"}  # tables with checksums, and their keys
-_MOST = 3  # generations that are looked at
+_MOST = 3  # generations that are read
 _ES = {"name": "es", "population": 2}
 _SMALL: dict[str, dict[str, Any]] = {
     "ga": {"algorithm": {"name": "ga", "population": 3, "parents": 1, "validation_candidates": 2}},
@@ -75,7 +75,7 @@ def _database(data: bytes) -> None:
 
 
 def _try(read: Callable[[], object]) -> None:
-    """Reads. AssertionError: the error has no message; any other exception than a user's is a finding, too."""
+    """Call a reader. Raise AssertionError for an error without a message; exceptions of other types are findings."""
     try:
         read()
     except (UserError, DiskError) as error:
@@ -117,7 +117,7 @@ def _outcomes(path: Path) -> None:
 
 
 def _build(file: Path, text: bytes) -> None:
-    """Makes a database of the rows that are rows; others are left out."""
+    """Make a database from the valid rows."""
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.executescript(f"PRAGMA synchronous = OFF; {_SCHEMA.read_text()} BEGIN;")
         for line in text.split(b"\n"):
@@ -135,7 +135,7 @@ def _build(file: Path, text: bytes) -> None:
 
 
 def _seal(database: sqlite3.Connection) -> None:
-    """Gives rows the right digests and checksums."""
+    """Set the correct digests and checksums of rows."""
     database.row_factory = sqlite3.Row
     genomes: dict[int, Genome] = {}
     centers = {number: Center.named(name) for number, name in database.execute("SELECT id, name FROM centers")}

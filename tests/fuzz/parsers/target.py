@@ -1,4 +1,4 @@
-"""What a fuzz target of a parser in Python is, and how its inputs are changed: bytes, or values of lines of JSON."""
+"""Fuzz targets of Python parsers, and mutation of their inputs: bytes, or values of lines of JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Fuzz targets of parsers in Python: that what is right passes, what once failed, and a few mutants of both.
+"""Fuzz targets of Python parsers pass on valid inputs, on inputs that once failed, and on a few mutants of both.
 
-`make fuzz` runs the targets for long, with atheris, which this does without.
+`make fuzz` runs the targets for longer, with atheris, which these tests do not require.
 """
 
 import sqlite3

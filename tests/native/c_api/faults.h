@@ -1,4 +1,5 @@
-// Calls of the C interface that may find no memory (native/allocations.h), and handles. For one source file of a test.
+// Helpers for C interface calls that may run out of memory (native/allocations.h), and handles. Include in one test
+// file.
 #ifndef NEUROEVO_TESTS_NATIVE_C_API_FAULTS_H_
 #define NEUROEVO_TESTS_NATIVE_C_API_FAULTS_H_
 
@@ -14,11 +15,11 @@
 
 namespace neuroevo {
 
-inline constexpr int64_t kTime = 60'000;  // ms; what takes milliseconds and takes that long has been lost
+inline constexpr int64_t kTime = 60'000;  // timeout in ms of operations that normally take milliseconds
 
 using Int64s = std::vector<int64_t>;
 
-// Whether a call succeeds; one that does not has found no memory, and says so.
+// Return whether a call succeeds; a failure must report that memory ran out.
 template <class Call>
 bool Succeeds(Call call) {
   const int code = allocations::Counted(call);
@@ -28,13 +29,13 @@ bool Succeeds(Call call) {
   return false;
 }
 
-// Makes a call, and once more if it fails.
+// Call once, and again if the call fails.
 template <class Call>
 void Do(Call call) {
   if (!Succeeds(call)) CHECK(Succeeds(call));
 }
 
-// What a handle points to, freed at the end.
+// Owner of a handle, freed in the destructor.
 template <class Object, void (*kFree)(Object*)>
 class Handle {
  public:
@@ -55,7 +56,7 @@ using PopulationHandle = Handle<neuroevo_population, neuroevo_population_free>;
 using RolloutHandle = Handle<neuroevo_rollout, neuroevo_rollout_free>;
 using VectorEnvHandle = Handle<neuroevo_vector_env, neuroevo_vector_free>;
 
-// A pool of fresh threads for the process.
+// Replace the process's pool by a new one.
 inline void NewThreads() {
   for (int32_t threads : {1, 3}) Do([&] { return neuroevo_set_threads(threads); });
 }

@@ -1,6 +1,6 @@
-// Handles under several threads and over forks: objects that are freed while calls on them are in progress, in any
-// order; each result of a rollout given out once; children of a process with lanes, workers and calls in progress that
-// free what they inherit, make their own, and end. NEUROEVO_TEST_ROUNDS=10000 repeats all of it as often.
+// Handles with several threads and forks: objects freed while calls on them are in progress, in any order; each result
+// of a rollout returned once; children of a process with lanes, workers and calls in progress that free inherited
+// objects, create their own, and exit. NEUROEVO_TEST_ROUNDS=10000 repeats everything 10,000 times.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,12 +26,12 @@ using namespace neuroevo;
 
 namespace {
 
-constexpr int64_t kTime = 60'000;  // ms; what takes milliseconds and takes that long has been lost
+constexpr int64_t kTime = 60'000;  // timeout in ms of operations that normally take milliseconds
 constexpr int64_t kLanes = 2, kSlotsPerLane = 2, kSlots = kLanes * kSlotsPerLane, kLength = 3;
-constexpr unsigned kChildSeconds = 120;  // after which a child that hangs is killed by its alarm
+constexpr unsigned kChildSeconds = 120;  // a child that hangs is killed by its alarm after this time
 
-// 10,000 rounds start so many threads that the kernel gives out their ids a second time. AddressSanitizer then takes a
-// live thread for one of the same id that has ended, and what it keeps for a leak, unless kernel.pid_max is raised.
+// 10,000 rounds start so many threads that the kernel reuses their ids. AddressSanitizer then mistakes a live thread
+// for an ended one with the same id, and its memory for a leak, unless kernel.pid_max is raised.
 int Rounds() {
   const char* text = std::getenv("NEUROEVO_TEST_ROUNDS");
   return text == nullptr ? 20 : std::atoi(text);
@@ -46,7 +46,7 @@ void CheckFails(int code, const std::string& message) {
   CHECK_EQ(std::string(neuroevo_last_error()), message);
 }
 
-// Environments of Gymnasium's interface with threads of their own, and what a call writes.
+// Vector environments with their own threads, and the output arrays of a call.
 struct Envs {
   Envs() {
     Do(neuroevo_vector_make("toy", nullptr, 0, kSlots, "NextStep", 0, 2, &handle));
@@ -120,7 +120,7 @@ void Free(Lanes* lanes, int order) {
   if (order % 3 != 0) neuroevo_rollout_free(lanes->rollout);
 }
 
-// Threads that do something again and again, until the end.
+// Threads that repeat an action until destruction.
 class Threads {
  public:
   explicit Threads(const std::vector<std::function<void()>>& works) {
@@ -142,7 +142,7 @@ class Threads {
   std::vector<std::thread> threads_;
 };
 
-// Runs body() in a child process, which must return from it and find nothing wrong.
+// Run body() in a child process, in which it must return without failed checks.
 template <class Body>
 void InChild(Body body) {
   const pid_t child = fork();

@@ -1,6 +1,6 @@
-// Memory runs out at every allocation in turn, in whichever thread it is: the call that needed it says so by its code
-// and its message, nothing ends or hangs, no row holds weights that it should not, and after the same call again all
-// numbers are those of memory enough. (Episodes are in rollout_faults_test.cc.)
+// Every allocation fails in turn, in any thread: the call that needed the memory reports it by its code and message,
+// nothing crashes or hangs, no row holds wrong weights, and after repeating the call all numbers equal those of a run
+// without failures. (Episodes are in rollout_faults_test.cc.)
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,14 +17,14 @@ using namespace neuroevo;
 
 namespace {
 
-// A population: its backend and networks, and what is particular to it.
+// Kind of population: its backend, networks and settings.
 struct Kind {
   const char* backend;
   std::vector<const char*> networks;
   const char* dtype = "float32";
   int32_t rank = 0;
   bool bytes = false;       // observations are screens
-  int64_t float_rows = -1;  // as neuroevo_population_make takes it
+  int64_t float_rows = -1;  // argument of neuroevo_population_make
 };
 const char kNumbers[] = "input float32 3; dense 8 1.0; bias; tanh; dense 3 1.0; bias";
 const char kNormalized[] = "input float32 3; dense 8 1.0; vbn; bias; relu; dense 3 1.0; bias";
@@ -36,7 +36,7 @@ const char kScreens[] =
 const char kScreensInt8[] =
     "input uint8 12 12 2; conv 4 4 4 2 same 1.0; bias; relu; dense 5 1.0; bias; relu; dense 3 1.0; bias";
 
-// Everything that a population does; all numbers that come out.
+// Run every operation of a population and return all resulting numbers.
 std::vector<float> UsePopulation(const Kind& kind) {
   constexpr int64_t kRows = 7, kSlots = 3, kReference = 6;
   NewThreads();
@@ -55,7 +55,7 @@ std::vector<float> UsePopulation(const Kind& kind) {
   int recurrent = 0;
   Do([&] { return neuroevo_population_recurrent(rows, &recurrent); });
   std::vector<float> theta(dimension), found;
-  // A fill that fails leaves no row that could be taken for filled.
+  // A fill that fails leaves no row that counts as filled.
   const auto fill = [&](const Int64s& filled, auto call) {
     if (Succeeds(call)) return;
     for (int64_t row : filled) {
@@ -105,7 +105,7 @@ std::vector<float> UsePopulation(const Kind& kind) {
     Do([&] { return neuroevo_population_statistics(rows, used[1], statistics.data(), 100, &count); });
     found.insert(found.end(), statistics.begin(), statistics.begin() + count);
   }
-  // Slots remember their last observations, and recurrent ones a state, which only their beginning makes right again.
+  // Slots store their last observations, and recurrent networks a state; after a failure only a restart is valid.
   const Int64s states = {4, 0, 2};
   for (bool whole = false; !whole;) {
     whole = true;
@@ -127,7 +127,7 @@ std::vector<float> UsePopulation(const Kind& kind) {
     if (!whole) found.resize(before);
   }
   for (int64_t row : used) {
-    if (kind.rank == 0 && kind.float_rows >= 0 && row >= kind.float_rows) continue;  // it keeps no floats
+    if (kind.rank == 0 && kind.float_rows >= 0 && row >= kind.float_rows) continue;  // the row has no floats
     Do([&] { return neuroevo_population_read(rows, &row, 1, theta.data(), dimension); });
     found.insert(found.end(), theta.begin(), theta.end());
   }

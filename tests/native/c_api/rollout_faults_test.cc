@@ -1,6 +1,6 @@
-// Memory runs out at every allocation in turn, in whichever thread it is, while episodes are played: by calls of a
-// pool, by lanes, and by Gymnasium's interface. The call that needed it, or that waits for a lane which did, says so;
-// nothing ends or hangs, no episode is lost or played twice, and the outcomes are those of memory enough.
+// Every allocation fails in turn, in any thread, while episodes are played: by calls of a pool, by lanes, and by
+// Gymnasium's interface. The call that needed the memory, or that waits for a lane which did, reports it; nothing
+// crashes or hangs, no episode is lost or played twice, and the outcomes equal those of a run without failures.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -31,7 +31,7 @@ void MakeToys(PoolHandle* pool, int64_t slots) {
   Do([&] { return neuroevo_env_set_normalizer(*pool, 5, mean.data(), std.data(), 3); });
 }
 
-// Plays episodes of a pool, from their beginning again where a step fails; all numbers that come out.
+// Play episodes of a pool, restarting them if a step fails; return all resulting numbers.
 std::vector<double> UsePool() {
   constexpr int64_t kSlots = 3;
   NewThreads();
@@ -51,7 +51,7 @@ std::vector<double> UsePool() {
     for (int step = 0; step < 3 && whole; ++step) {
       std::vector<float> seen(3 * kSlots), outputs = {1, 2, 0, 0, 5, 4, 3, 0, 0};
       whole = Succeeds([&] { return neuroevo_env_observe_normalized(pool, slots.data(), kSlots, seen.data()); });
-      if (!whole) break;  // it counts what is seen
+      if (!whole) break;  // the sums count every observation
       found.insert(found.end(), seen.begin(), seen.end());
       Do([&] { return neuroevo_env_observe(pool, slots.data(), kSlots, seen.data()); });
       found.insert(found.end(), seen.begin(), seen.end());
@@ -80,7 +80,7 @@ std::vector<double> UsePool() {
   return found;
 }
 
-// A mistake is told to the last word, or that there was no memory to tell it.
+// An error is reported with its complete message, or as out of memory.
 std::vector<std::pair<int, std::string>> MakeMistakes() {
   std::vector<std::pair<int, std::string>> told;
   PoolHandle pool;
@@ -110,7 +110,7 @@ std::vector<std::pair<int, std::string>> MakeMistakes() {
   return told;
 }
 
-// What is known of an episode: its return, its steps, why it failed, its sums and its behavior.
+// Outcome of an episode: its return, steps, failure, sums and behavior.
 using Outcome = std::tuple<double, int64_t, std::string, std::vector<double>, std::vector<uint8_t>>;
 
 struct Played {
@@ -118,7 +118,7 @@ struct Played {
   bool operator!=(const Played& other) const { return outcomes != other.outcomes; }
 };
 
-// The episodes of a rollout. What a lane fails of ends it, and then another one plays them all.
+// Episodes of a rollout. A lane's failure ends the rollout, and then another rollout plays all episodes.
 class Lanes {
  public:
   static constexpr int64_t kLanes = 2, kSlotsPerLane = 2, kEpisodes = 11, kFirstRow = 2;
@@ -159,7 +159,7 @@ class Lanes {
   }
 
  private:
-  // False: a lane has failed. A submission that fails otherwise has left nothing behind.
+  // Return false if a lane has failed. A submission that fails for another reason has no effect.
   bool Submitted(neuroevo_rollout* rollout) {
     neuroevo_episodes episodes = {};
     episodes.num_episodes = kEpisodes;
@@ -184,7 +184,7 @@ class Lanes {
     return Succeeds(submit) || Succeeds(submit);
   }
 
-  // False: a lane has failed. What could not be given out is given out by the next call.
+  // Return false if a lane has failed. Results that a failed call could not return are returned by the next call.
   bool Collected(neuroevo_rollout* rollout, Played* played) {
     for (int failures = 0; static_cast<int64_t>(played->outcomes.size()) < kEpisodes;) {
       const neuroevo_results* results = nullptr;

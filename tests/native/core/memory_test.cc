@@ -1,4 +1,4 @@
-// What is left of memory: of the machine, and of control groups of both versions, as their files have it.
+// Free memory of the machine, and of control groups of both versions, read from their files.
 #include "core/memory.h"
 
 #include <cstdint>
@@ -80,7 +80,7 @@ TEST(AGroupOfTheSecondVersion) {
   CHECK_EQ(root.Free(), 8000 * kMiB);
   root.Second("/a.slice/b.scope", std::to_string(1500 * kMiB), 600 * kMiB, 100 * kMiB);
   CHECK_EQ(root.Free(), 1000 * kMiB);
-  root.Second("/a.slice", std::to_string(900 * kMiB), 600 * kMiB, 0);  // one above has less
+  root.Second("/a.slice", std::to_string(900 * kMiB), 600 * kMiB, 0);  // an ancestor has less
   CHECK_EQ(root.Free(), 300 * kMiB);
   root.Second("/a.slice", std::to_string(500 * kMiB), 600 * kMiB, 0);  // lowered below what is used
   CHECK_EQ(root.Free(), 0);
@@ -90,13 +90,13 @@ TEST(AGroupOfTheFirstVersion) {
   Root root;
   root.Machine(8000 * kMiB, 0);
   root.Write("/proc/self/cgroup", "9:cpu,cpuacct:/other\n4:hugetlb,memory:/docker/1f\n0::/\n");
-  root.First("/docker/1f", 9223372036854771712, 100 * kMiB, 0);  // as it is written where there is no limit
+  root.First("/docker/1f", 9223372036854771712, 100 * kMiB, 0);  // the kernel's value for no limit
   CHECK_EQ(root.Free(), 8000 * kMiB);
   root.First("/docker/1f", 1500 * kMiB, 600 * kMiB, 100 * kMiB);
   CHECK_EQ(root.Free(), 1000 * kMiB);
 }
 
-// Its path is that of the host, and the group is at the top of what is mounted.
+// In a container the path is that of the host, but the group is mounted at the root.
 TEST(AContainer) {
   for (const bool second : {false, true}) {
     Root root;

@@ -1,5 +1,5 @@
-// The thread pool: every task once, no more at once than threads, exceptions, many jobs at a time, forks, floating
-// point.
+// The thread pool: every task runs once, at most `threads` tasks concurrently, exceptions, concurrent jobs, forks,
+// floating-point modes.
 #include "core/thread_pool.h"
 
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ using namespace neuroevo;
 
 namespace {
 
-// Something that happens once and that threads can wait for.
+// One-time event for which threads can wait.
 class Event {
  public:
   void Set() {
@@ -159,7 +159,7 @@ TEST(FreeThreadsAreThoseThatNoJobHas) {
   CHECK_EQ(pool.FreeThreads(), 2);
   over.Set();
   caller.join();
-  CHECK_EQ(pool.FreeThreads(), 3);  // whoever has just left is the one who asks
+  CHECK_EQ(pool.FreeThreads(), 3);  // the caller that has just left is this thread
 }
 
 TEST(NeverMoreTasksAtOnceThanThreads) {
@@ -189,7 +189,7 @@ TEST(NeverMoreTasksAtOnceThanThreads) {
 }
 
 TEST(ACallerWithoutAPlaceIsHelpedOrGetsOne) {
-  // The pool's only place is taken; who comes next gets it as soon as it is free.
+  // The pool's only place is taken; the next caller gets it as soon as it is free.
   ThreadPool pool(1);
   Event entered, leave;
   std::thread first([&] {
@@ -346,14 +346,14 @@ TEST(ProcessThreads) {
   const std::shared_ptr<ThreadPool> three = ProcessPool();
   CHECK_EQ(three->threads(), 3);
   CHECK(ProcessPool() == three);
-  SetProcessThreads(3);  // nothing to change: the pool that others hold stays the process's
+  SetProcessThreads(3);  // no change: the existing pool remains the process's pool
   CHECK(ProcessPool() == three);
   SetProcessThreads(1);
   CHECK_EQ(ProcessPool()->threads(), 1);
   CHECK_THROWS(SetProcessThreads(-1), "threads is -1");
   CHECK_EQ(ProcessPool()->threads(), 1);
   std::atomic<int> tasks{0};
-  three->ParallelFor(9, [&](int64_t) { ++tasks; });  // who holds the old pool keeps it
+  three->ParallelFor(9, [&](int64_t) { ++tasks; });  // holders of the old pool keep it
   CHECK_EQ(tasks.load(), 9);
 }
 
@@ -447,7 +447,7 @@ TEST(AChildOfAForkLeavesItsParentsPoolsAlone) {
       } catch (const std::exception& error) {
         wrong += std::string(error.what()) != "the thread pool belongs to the process that this one was forked from";
       }
-      pool.reset();  // which would wait for threads that are not there
+      pool.reset();  // must not wait for threads that do not exist in the child
       if (!kForksStartThreads) _exit(wrong);
       std::atomic<int> tasks{0};
       ProcessPool()->ParallelFor(9, [&](int64_t) { ++tasks; });

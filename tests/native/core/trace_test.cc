@@ -1,4 +1,4 @@
-// What threads record is what is read, whoever starts and stops meanwhile; nothing is kept while recording is off.
+// Traces: all recorded spans are read, even with concurrent starts and stops; nothing is recorded while tracing is off.
 #include "core/trace.h"
 
 #include <algorithm>

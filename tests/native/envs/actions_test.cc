@@ -92,7 +92,7 @@ TEST(WrongWidths) {
                      " outputs, expected one per action: 3, or 2 or more bins per action: a multiple of 3");
   }
   CheckOutputs(spec, 3);
-  CHECK_THROWS(CheckOutputs(spec, 6), "action[1] lies between -1 and inf, expected finite bounds for its 2 bins");
+  CHECK_THROWS(CheckOutputs(spec, 6), "action[1] has bounds -1 and inf, expected finite bounds for its 2 bins");
   CheckOutputs(Vector({-1, -1}, {1, 1}), 10);
 }
 

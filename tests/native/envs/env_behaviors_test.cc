@@ -151,7 +151,7 @@ TEST(AnEpisodeThatIsResetBeforeItsEnd) {
   trails.pool.RecordBehaviors(2, 3);
   trails.Reset({0}, {9});
   for (int step = 0; step < 5; ++step) trails.Step(0, 100);
-  trails.Play(0, 2);  // nothing of the 100s, and the samples start anew
+  trails.Play(0, 2);  // nothing of the 100s, and sampling restarts
   CHECK_EQ(trails.Take(0).second, Expected(2, {2, 3, 3}));
   trails.Reset({0}, {9});
   trails.Step(0, 100);
@@ -214,7 +214,7 @@ TEST(Errors) {
   trails.pool.RecordBehaviors(0, 1);  // the last one counts
   trails.Play(1, 3);
   CHECK_EQ(trails.Take(1).second, Expected(3, {4}));
-  CHECK_THROWS(trails.pool.RecordBehaviors(0, 1), "slot 1 was reset already");
+  CHECK_THROWS(trails.pool.RecordBehaviors(0, 1), "slot 1 was already reset");
 }
 
 TEST(AnExceptionOfTheEnvironment) {
@@ -225,7 +225,7 @@ TEST(AnExceptionOfTheEnvironment) {
     if (every == 0) trails.Step(0, 1);
     CHECK_THROWS(trails.Step(0, 1), "the trail is lost");
     CHECK_THROWS(trails.Step(0, 1), "slot 0 is not live");
-    CHECK_THROWS(trails.Take(0), "slot 0 has no ended episode");
+    CHECK_THROWS(trails.Take(0), "slot 0 has no finished episode");
     trails.Play(0, 2);
     CHECK_EQ(trails.Take(0).second, Expected(2, every == 0 ? Ints{3} : Ints{1, 2}));
   }

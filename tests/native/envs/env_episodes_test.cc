@@ -1,5 +1,5 @@
-// What an env pool keeps of an episode besides its environment: its normalizer, the sums of what it showed, its
-// failure. On a toy whose observations are made from its seed.
+// Per-episode data of an env pool: normalizer, sums of the observations, failure. On a toy whose observations are
+// computed from its seed.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -188,29 +188,29 @@ TEST(TheNextEpisodeStartsAfresh) {
   swings.Observe({0});
   swings.Reset({0}, {10}, {0});  // before its end, so there is no result of it
   swings.Observe({0});
-  CHECK_THROWS(swings.Take(0), "slot 0 has no ended episode whose result was not taken yet");
+  CHECK_THROWS(swings.Take(0), "slot 0 has no finished episode, or its result was already taken");
   CHECK_EQ(swings.Step({0}), 1);
-  swings.Observe({0});  // at the end: the network is not asked any more
+  swings.Observe({0});  // at the end: not an input of the network
   CHECK_EQ(swings.Take(0).second, SumsOf<double>(10, 1));
   swings.Reset({0}, {20}, {0});
   swings.Step({0});
-  CHECK_EQ(swings.Take(0).second, Doubles(7));  // it never looked
+  CHECK_EQ(swings.Take(0).second, Doubles(7));  // no observation was read
   swings.Reset({0}, {30});
   swings.Observe({0});
   swings.Step({0});
   CHECK_EQ(swings.Take(0).second, Doubles());  // it had no normalizer
   swings.Reset({0}, {1000}, {0});
   swings.Step({0});
-  swings.Reset({0}, {9}, {0});  // what was not taken is gone with the next reset
-  CHECK_THROWS(swings.Take(0), "slot 0 has no ended episode");
+  swings.Reset({0}, {9}, {0});  // the next reset discards untaken ends
+  CHECK_THROWS(swings.Take(0), "slot 0 has no finished episode");
 }
 
 TEST(EachEndIsTakenOnce) {
   Swings swings(4);
-  CHECK_THROWS(swings.Take(3), "slot 3 has no ended episode whose result was not taken yet");
+  CHECK_THROWS(swings.Take(3), "slot 3 has no finished episode, or its result was already taken");
   swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010});
   CHECK_EQ(swings.Step({0, 1, 2, 3}), 3);
-  CHECK_THROWS(swings.pool.TakeEnds({1, 2}), "slot 2 has no ended episode");  // it goes on
+  CHECK_THROWS(swings.pool.TakeEnds({1, 2}), "slot 2 has no finished episode");  // still running
   CHECK_THROWS(swings.pool.TakeEnds({1, 4}), "slot 4 is out of range [0, 4)");
   CHECK_THROWS(swings.pool.TakeEnds({1, 1}), "slot 1 occurs more than once in one call");
   const auto ends = swings.pool.TakeEnds({3, 0, 1});  // those errors took none
@@ -218,8 +218,8 @@ TEST(EachEndIsTakenOnce) {
   CHECK_EQ(ends[1].failure, "");
   CHECK_EQ(ends[2].failure, "swing 1000 broke");
   CHECK_EQ(ends[2].observation_sums, Doubles());
-  CHECK_THROWS(swings.Take(1), "slot 1 has no ended episode whose result was not taken yet");
-  CHECK_EQ(swings.pool.Failure(1), "swing 1000 broke");  // the slot still knows
+  CHECK_THROWS(swings.Take(1), "slot 1 has no finished episode, or its result was already taken");
+  CHECK_EQ(swings.pool.Failure(1), "swing 1000 broke");  // the slot still returns it
   CHECK_EQ(swings.Step({2}, std::numeric_limits<float>::quiet_NaN()), 1);
   swings.pool.SetNormalizer(0, kMean, kStd);
   swings.Reset({0}, {1002}, {0});
@@ -252,8 +252,8 @@ TEST(NormalizerErrors) {
   EnvPool& pool = swings.pool;
   pool.SetNormalizer(1, kMean, kStd);
   pool.SetNormalizer(1, kMean, kStd);  // the same again
-  CHECK_THROWS(pool.SetNormalizer(1, kMean, {1, 1, 1}), "normalizer 1 is set already, to other values");
-  CHECK_THROWS(pool.SetNormalizer(1, kStd, kStd), "normalizer 1 is set already, to other values");
+  CHECK_THROWS(pool.SetNormalizer(1, kMean, {1, 1, 1}), "normalizer 1 is already set to different values");
+  CHECK_THROWS(pool.SetNormalizer(1, kStd, kStd), "normalizer 1 is already set to different values");
   CHECK_THROWS(pool.SetNormalizer(-1, kMean, kStd), "number of a normalizer is -1, expected 0 or more");
   CHECK_THROWS(pool.SetNormalizer(2, {1, 2}, kStd), "mean has 2 values, expected one per value of an observation: 3");
   CHECK_THROWS(pool.SetNormalizer(2, kMean, {1, 2, 3, 4}),

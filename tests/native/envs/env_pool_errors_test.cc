@@ -55,7 +55,7 @@ TEST(StepAfterTheEnd) {
   toys.Step({0}, {0});
   CHECK_EQ(toys.Step({0, 1}, {1, 1}), (Rewards{2, 2, 1}));
   CHECK_THROWS(toys.Step({1, 0}, {1, 1}), "slot 0 is not live");
-  CHECK_EQ(toys.Observe({0}), (Values{8, 2, 1}));  // what it looked like at the end
+  CHECK_EQ(toys.Observe({0}), (Values{8, 2, 1}));  // the last observation
   CHECK_EQ(toys.Step({1}, {1}), (Rewards{3, 1}));
   toys.Reset({0}, {16});
   CHECK_EQ(toys.Step({0}, {1}), (Rewards{3, 0}));
@@ -164,7 +164,7 @@ TEST(MakingErrors) {
   CHECK_THROWS(EnvPool("toy", {}, -2, pool), "number of slots is -2, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {}, 65537, pool), "number of slots is 65537, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {{"memory", "1000000000"}}, 65536, pool),
-               "65536 environments of family 'toy' need 65536 GB of memory, and ");
+               "65536 environments of family 'toy' need 65536 GB of memory, but only ");
   CHECK_THROWS(EnvPool("toy", {{"lenght", "5"}}, 1, pool), "toy has no option 'lenght'");
   CHECK_THROWS(EnvPool("toy", {{"actions", "unbounded"}}, 1, pool), "family 'toy' has 0 bounds of actions, expected 4");
   CHECK_THROWS(EnvPool("toy", {{"length", "0"}}, 1, pool),

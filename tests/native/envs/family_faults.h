@@ -1,5 +1,5 @@
-// Memory runs out at every allocation in turn while a family's environments play: the call that needed it says so, and
-// an episode that is begun again has the outcomes of memory enough.
+// Every allocation fails in turn while a family's environments play: the call that needed the memory reports it, and a
+// restarted episode has the same outcomes as without failures.
 #ifndef NEUROEVO_TESTS_NATIVE_ENVS_FAMILY_FAULTS_H_
 #define NEUROEVO_TESTS_NATIVE_ENVS_FAMILY_FAULTS_H_
 
@@ -19,8 +19,8 @@ inline int64_t Product(const int64_t* shape, int64_t rank) {
   return product;
 }
 
-// Makes a pool of two environments and plays them; all bytes that come out. making: whether allocations count while the
-// pool is made; where code of others makes it, they do not.
+// Create a pool of two environments, play them, and return all output bytes. making: whether allocations fail while the
+// pool is created; false if external code creates it.
 inline std::vector<char> PlayFamily(const char* family, const std::vector<std::string>& options, bool making) {
   constexpr int64_t kSlots = 2;
   constexpr int kSteps = 6;

@@ -1,4 +1,4 @@
-// Toys for tests of the env pool: environments that count, and break when a test wants it.
+// Toy environments for tests of the env pool: they count, and fail on request.
 #ifndef NEUROEVO_TESTS_NATIVE_ENVS_TOYS_H_
 #define NEUROEVO_TESTS_NATIVE_ENVS_TOYS_H_
 
@@ -17,7 +17,7 @@
 
 namespace neuroevo {
 
-// Seeds and actions with which the toy misbehaves.
+// Seeds and actions that make the toy fail.
 constexpr uint64_t kResetThrows = 666, kObserveThrows = 777, kResetWaits = 555;
 constexpr int32_t kStepThrows = 3;
 
@@ -151,7 +151,7 @@ class ToyFactory : public EnvFactory {
 inline const bool registered =
     RegisterEnvFamily("toy", [](const EnvOptions& options) { return std::make_unique<ToyFactory>(options); });
 
-// A pool of toys with its calls made short.
+// Pool of toys with shorthand calls.
 struct Toys {
   EnvPool pool;
 

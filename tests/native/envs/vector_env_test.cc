@@ -1,5 +1,5 @@
-// Environments under Gymnasium's vector interface, on a toy family: what each autoreset mode shows, seeds, every error,
-// exceptions from environments, calls at the same time, and the C interface.
+// Environments with Gymnasium's vector API, on a toy family: outputs of each autoreset mode, seeds, every error,
+// exceptions of environments, concurrent calls, and the C interface.
 #include "envs/vector_env.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kStepThrows = 3;                 // an action
 std::atomic<bool> hold_steps{false}, held{false};  // steps wait while the first is true, and set the second
 
-// Observes (seed, steps). An episode is over after the action 2, or when it is cut off; its reward is the action; its
-// failure says "odd" where the steps are.
+// Observes (seed, steps). An episode ends after action 2 or at the time limit; its reward is the action; its failure is
+// "odd" if the number of steps is odd.
 class Toy : public Env {
  public:
   void Reset(uint64_t seed, int64_t max_frames) override {
@@ -58,7 +58,7 @@ class Toy : public Env {
   bool over_ = false;
 };
 
-// The same, and tells how its episodes end. Its infos are the steps and the seed.
+// The same, but also reports how its episodes end. Its infos are the steps and the seed.
 class TellingToy : public Toy, public EpisodeInfo {
  public:
   End HowItEnded() const override { return {over_, truncated()}; }
@@ -95,7 +95,7 @@ const bool registered =
     RegisterEnvFamily("fours", [](const EnvOptions&) { return std::make_unique<ToyFactory<TellingToy>>(true, 4); }) &&
     RegisterEnvFamily("vector", [](const EnvOptions&) { return std::make_unique<ToyFactory<Toy>>(false); });
 
-// N environments and what their calls write.
+// N environments and their output arrays.
 class Vector {
  public:
   explicit Vector(int64_t n, VectorEnv::Autoreset mode, int64_t max_steps = 0, const std::string& family = "telling")
@@ -191,7 +191,7 @@ TEST(without_autoreset_episodes_that_are_over_wait) {
   two.Reset({5, 6});
   two.Step({1, 2});
   CHECK_EQ(two.observations, (Doubles{5, 1, 6, 1}));
-  CHECK_THROWS(two.Step({1, 1}), "the episode of environment 1 is over: without autoreset, reset is to be called");
+  CHECK_THROWS(two.Step({1, 1}), "the episode of environment 1 is over: without autoreset, call reset before");
   two.GoOn({false, true});
   CHECK_EQ(two.observations, (Doubles{5, 1, Next(6, 1), 0}));
   two.Step({1, 1});
@@ -244,8 +244,8 @@ TEST(seeds_of_episodes_differ) {
 TEST(a_seed_begins_anew_and_none_goes_on) {
   Vector two(2, Mode::kNextStep);
   CHECK_THROWS(two.GoOn({true, true}), "environment 0 has no seed");
-  CHECK_THROWS(two.GoOn({false, true}), "environment 0 has no episode yet, and the mask leaves it out");
-  CHECK_THROWS(two.Step({0, 0}), "environment 0 has no episode: reset is to be called before step");
+  CHECK_THROWS(two.GoOn({false, true}), "environment 0 has no episode yet, but the mask excludes it");
+  CHECK_THROWS(two.Step({0, 0}), "environment 0 has no episode: call reset before step");
   two.Reset({5, 6});
   two.GoOn({true, false});
   CHECK_EQ(two.observations, (Doubles{Next(5, 1), 0, 6, 0}));
@@ -275,7 +275,7 @@ TEST(after_an_exception_all_need_a_reset) {
   Vector four(4, Mode::kNextStep);
   four.Reset({1, 2, 3, 4});
   CHECK_THROWS(four.Step({0, kStepThrows, 0, 0}), "the toy broke");
-  CHECK_THROWS(four.Step({0, 0, 0, 0}), "environment 0 has no episode: reset is to be called before step");
+  CHECK_THROWS(four.Step({0, 0, 0, 0}), "environment 0 has no episode: call reset before step");
   four.Reset({1, 2, 3, 4});
   four.Step({0, 0, 0, 0});
   CHECK_EQ(four.observations, (Doubles{1, 1, 2, 1, 3, 1, 4, 1}));
@@ -297,7 +297,7 @@ TEST(one_call_at_a_time) {
 TEST(screens) {
   Vector two(2, Mode::kNextStep);
   std::vector<uint8_t> screens(6);
-  CHECK_THROWS(two.env.Render(screens.data()), "environment 0 has no episode: reset is to be called before render");
+  CHECK_THROWS(two.env.Render(screens.data()), "environment 0 has no episode: call reset before render");
   two.Reset({5, 6});
   two.env.Render(screens.data());
   CHECK_EQ(screens, (std::vector<uint8_t>{5, 5, 5, 6, 6, 6}));

@@ -1,5 +1,5 @@
-// What the emulation of CUDA on the CPU is trusted to show: a kernel that is right gives the same numbers in whatever
-// order its threads and copies go on, and each of the mistakes that only a GPU would punish makes them wrong.
+// The guarantees of the CUDA emulation on the CPU: a correct kernel gives the same results for every order of its
+// threads and copies, and each kind of mistake that would otherwise only show on a GPU causes wrong results.
 #include <cstdint>
 #include <vector>
 
@@ -14,8 +14,8 @@ constexpr int kThreads = 64, kSlices = 9, kStages = 3;
 
 enum class Mistake { kNone, kNoWait, kNoBarrier, kCopiesBeforeTheBarrier };
 
-// sums[t] = the sum of words [kSlices, kThreads] over the slices in column t + 1, which a neighbor brings: in order,
-// so that it is exact or wrong. The same pipeline as tile.h's.
+// sums[t] = the sum of words [kSlices, kThreads] over the slices in column t + 1, which the neighboring thread loads.
+// Uses the same pipeline as tile.h.
 __global__ void SumColumns(const uint32_t* words, Mistake mistake, uint32_t* sums) {
   uint32_t* stages = reinterpret_cast<uint32_t*>(cuda::DynamicShared());
   const int thread = static_cast<int>(threadIdx.x);

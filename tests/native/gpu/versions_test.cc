@@ -1,4 +1,4 @@
-// What is said of versions of CUDA, and which drivers are too old for the runtime.
+// Messages about versions of CUDA, and the check for drivers that are too old for the runtime.
 #include "gpu/versions.h"
 
 #include "native/check.h"
@@ -11,7 +11,7 @@ TEST(VersionsInWords) {
 }
 
 TEST(ADriverRunsItsMajorVersionAndEarlierOnes) {
-  CHECK_EQ(device::DriverProblem(13000, 0), "there is no NVIDIA driver here");
+  CHECK_EQ(device::DriverProblem(13000, 0), "no NVIDIA driver is installed");
   CHECK_EQ(device::DriverProblem(13010, 12090),
            "the NVIDIA driver supports CUDA 12.9, expected 13.0 or later for a GPU backend built with 13.1: update the "
            "driver, or rebuild with the nvcc of CUDA 12");

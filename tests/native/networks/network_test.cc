@@ -1,4 +1,4 @@
-// Network::Parse: the sizes of the published networks, TensorFlow's padding, and what its errors say.
+// Network::Parse: the sizes of the published networks, TensorFlow's padding, and error messages.
 #include "networks/network.h"
 
 #include <cmath>
@@ -105,7 +105,7 @@ TEST(AGraphHasAWeightForEachEdgeAndABiasForEachUnit) {
   CHECK(graph.edges[3].from == 3 && graph.edges[3].to == 4);
   CHECK_EQ(network.output_size(), 2);
   CHECK(!network.recurrent());
-  CHECK_EQ(Network::Parse("input uint8 3; graph 2 2 1").dimension(), 2);  // biases alone
+  CHECK_EQ(Network::Parse("input uint8 3; graph 2 2 1").dimension(), 2);  // only biases
 }
 
 TEST(PoolsHaveNoWeights) {
@@ -121,7 +121,7 @@ TEST(PaddingIsTensorFlows) {
   CheckConv("input uint8 84 84 4; conv 32 8 8 4 valid 1", 20, 20, 0, 0);
   CheckConv("input uint8 7 10 1; conv 1 3 2 2 same 1", 4, 5, 1, 0);
   CheckConv("input uint8 7 10 1; conv 1 3 2 2 valid 1", 3, 5, 0, 0);
-  CheckConv("input uint8 9 9 1; conv 1 2 2 3 same 1", 3, 3, 0, 0);  // strides over some of the input
+  CheckConv("input uint8 9 9 1; conv 1 2 2 3 same 1", 3, 3, 0, 0);  // the stride skips a part of the input
   CheckConv("input uint8 2 3 1; conv 1 5 7 1 same 1", 2, 3, 2, 3);
 }
 

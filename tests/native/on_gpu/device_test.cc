@@ -1,5 +1,5 @@
-// The forward pass for callers who have a stream and memory of their own (DeviceForward), as benchmarks do: the same
-// results, nothing written beside the outputs and the workspace, work of one stream in order.
+// The forward pass with a stream and memory provided by the caller (DeviceForward), as used by benchmarks: the results
+// are the same, only outputs and workspace are written, and the work of a stream runs in order.
 #include "native/on_gpu/rows.h"
 #include "population/cuda/device_forward.h"
 
@@ -7,7 +7,7 @@ using namespace neuroevo;
 
 namespace {
 
-constexpr int64_t kGuard = 1 << 16;  // bytes before and behind every part
+constexpr int64_t kGuard = 1 << 16;  // bytes before and after every part
 
 const char kImages[] =
     "input uint8 19 23 4; conv 32 8 8 4 same 1; bias; relu; conv 64 4 4 2 same 1; bias; relu; dense 64 1; bias; relu; "
@@ -18,7 +18,7 @@ struct OwnStream {
   ~OwnStream() { device::FreeStream(stream); }
 };
 
-// Memory on the device with guards around it. Fresh: 0xa5 in every byte, which is a float, and no small one.
+// Device memory with guards around it. All bytes are initially 0xa5.
 class Guarded {
  public:
   Guarded(int64_t bytes, device::Stream stream) : bytes_(bytes), memory_(device::Where::kDevice, bytes + 2 * kGuard) {
@@ -45,7 +45,7 @@ class Guarded {
   device::Memory memory_;
 };
 
-// A caller: device memory for one call and a stream.
+// Caller with device memory for one call and a stream.
 struct Caller {
   OwnStream own;
   Guarded in, out, workspace;
@@ -63,7 +63,7 @@ struct Caller {
     CHECK(device != nullptr);
     return *device;
   }
-  // Queues a call.
+  // Queues a call on the stream.
   void Queue(const Rows& rows, const std::vector<int64_t>& slots, const std::vector<uint8_t>& observations) {
     device::CopyIn(in.data(), observations.data(), static_cast<int64_t>(observations.size()), own.stream);
     Device(rows).ForwardOnDevice(slots, in.data(), reinterpret_cast<float*>(out.data()), {}, workspace.data(),
@@ -110,7 +110,7 @@ TEST(CallsOfOneStreamFollowEachOtherWithoutWaiting) {
     std::vector<std::vector<float>> expected;
     std::vector<std::unique_ptr<Guarded>> kept;
     const int64_t out_bytes = kSlots * both.gpu.A() * 4;
-    for (int64_t c = 0; c < kCalls; ++c) {  // over the same memory; lists go out of scope before the calls have run
+    for (int64_t c = 0; c < kCalls; ++c) {  // all use the same memory; lists go out of scope before the calls have run
       const auto rows = RowsOf(kSharings[c % 3], kSlots, 40, c);
       const auto observations = Observations<uint8_t>(both.cpu.population->networks()[0], kSlots, c);
       caller.Queue(both.gpu, rows, observations);

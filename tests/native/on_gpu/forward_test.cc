@@ -1,5 +1,5 @@
-// Float32 networks on a GPU: every result has the CPU's bits, for every kind of layer, however many slots a call has,
-// whichever rows they share and whatever else the call holds.
+// Float32 networks on a GPU: every result is bit-identical to the CPU's, for every kind of layer, number of slots and
+// sharing of rows, and does not depend on the other slots of a call.
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -108,13 +108,13 @@ TEST(WhatSharesACallChangesNothing) {
     const auto out = gpu.Forward({slot}, Slot(observations, slot, size));
     alone.insert(alone.end(), out.begin(), out.end());
   }
-  CheckSame(gpu.Forward(all, observations), alone, "a row each");
+  CheckSame(gpu.Forward(all, observations), alone, "different rows");
   for (int64_t groups : {1, 2, 3, 17}) {
     std::vector<int64_t> rows(k);
     for (int64_t slot = 0; slot < k; ++slot) rows[slot] = slot * slot % groups;
     CheckSame(gpu.Forward(rows, observations), alone, Concat(groups, " rows"));
   }
-  for (int64_t part : {2, 9, 33}) {  // the first slots alone
+  for (int64_t part : {2, 9, 33}) {  // only the first slots
     if (part > k) continue;
     const std::vector<uint8_t> some(observations.begin(), observations.begin() + part * size);
     const auto out = gpu.Forward({all.begin(), all.begin() + part}, some);
@@ -150,7 +150,7 @@ TEST(MoreSlotsThanAGridsOtherDimensionsMayHave) {
 }
 
 TEST(LanesForwardWhileOthersFill) {
-  // Each thread is a lane: it forwards its own rows and a common one, and fills rows between the calls.
+  // Each thread is a lane, which evaluates its own rows and a common row and fills its rows between the calls.
   const std::string text = FullSize() ? std::string(kLargeModel) : kNetworks.back();
   constexpr int kLanes = 4;
   const int64_t slots = FullSize() ? 24 : 3, size = Network::Parse(text).input_size();

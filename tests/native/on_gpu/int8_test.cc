@@ -1,5 +1,5 @@
-// Integer networks on a GPU: the CPU's bits, whatever the weights, the sharing, the order in which rows are filled, and
-// the threads that do it.
+// Integer networks on a GPU: results are bit-identical to the CPU's for all weights, sharing of rows, orders in which
+// rows are filled, and numbers of threads that fill them.
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -121,9 +121,8 @@ TEST(NetworksOfDifferentSizesInOneCallAndPoisonedRows) {
 }
 
 TEST(ManyThreadsFillRowsThatKeepNoTheta) {
-  NotForThreadSanitizer();  // which sees the same bookkeeping in the CPU's tests
-  // As lanes that refill at once: chains from parents, seeds and given weights, over the few rows in which thetas are
-  // made.
+  NotForThreadSanitizer();  // the CPU's tests check the same bookkeeping
+  // Like lanes that refill concurrently: chains from parents, seeds and assigned weights, sharing the few scratch rows.
   constexpr int kThreads = 12;
   const std::string text = FullSize() ? std::string(kLargeModel) : kNetworks.back();
   for (int64_t float_rows : {0, 2}) {

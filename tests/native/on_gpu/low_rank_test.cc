@@ -1,4 +1,4 @@
-// Members of low rank on a GPU have the CPU's bits, for every kind of layer and whoever shares the call.
+// Members of low rank on a GPU are bit-identical to the CPU's, for every kind of layer and any other slots of the call.
 #include "networks/low_rank.h"
 
 #include "native/on_gpu/rows.h"

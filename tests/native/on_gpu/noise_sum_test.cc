@@ -1,4 +1,4 @@
-// Weighted sums of noise made on the GPU have the bits of the CPU's.
+// Weighted sums of noise on the GPU are bit-identical to the CPU's.
 #include "population/cuda/noise_sum.h"
 
 #include <cmath>
@@ -64,5 +64,5 @@ TEST(TheCInterfaceGivesTheSumOrTheMessage) {
   CHECK(neuroevo_cuda_noise_sum(seeds, weights, 2, 0, 77, found.data(), nullptr, nullptr) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()), "weight 1 is nan, expected a finite number");
   CHECK(neuroevo_cuda_noise_sum(seeds, weights, 1, 0, -1, found.data(), nullptr, nullptr) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()).find("-1 positions from 0 on"), 0);
+  CHECK_EQ(std::string(neuroevo_last_error()).find("begin is 0 and count is -1"), 0);
 }

@@ -1,4 +1,4 @@
-// Recurrent networks on a GPU: step for step the CPU's bits, whichever rows slots share and whatever their states are.
+// Recurrent networks on a GPU: every step is bit-identical to the CPU's, for any sharing of rows and any states.
 #include "native/on_gpu/rows.h"
 
 using namespace neuroevo;
@@ -24,7 +24,7 @@ void CheckSteps(const std::string& text) {
     both.Do([&](Population& population) { population.ClearStates(states); });
     std::vector<float> last;
     for (int64_t step = 0; step < 4; ++step) {
-      const std::vector<int64_t> played = RowsOf(sharing, rows - step, rows, 3);  // slots end
+      const std::vector<int64_t> played = RowsOf(sharing, rows - step, rows, 3);  // some slots end
       const std::vector<int64_t> live(states.begin(), states.begin() + (rows - step));
       const auto seen = Observations<T>(both.cpu.population->networks()[0], played.size(), 40);
       std::vector<float> outs[2];

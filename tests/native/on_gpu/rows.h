@@ -1,6 +1,6 @@
-// What tests of a GPU backend share: populations of it and of the CPU's side by side, and the networks and lists of
-// rows that they play. The same tests run on a GPU (backend "cuda", the target gpu_tests) and, at reduced sizes, on the
-// CPU (backend "cuda_emulated", among native_tests).
+// Shared code of the GPU backend's tests: pairs of equal populations on the GPU and the CPU, and the networks and lists
+// of rows to evaluate. The same tests run on a GPU (backend "cuda", target gpu_tests) and, at reduced sizes, on the CPU
+// (backend "cuda_emulated", target native_tests).
 #ifndef NEUROEVO_TESTS_NATIVE_ON_GPU_ROWS_H_
 #define NEUROEVO_TESTS_NATIVE_ON_GPU_ROWS_H_
 
@@ -27,7 +27,7 @@ inline const char kLargeModel[] =
     "input uint8 84 84 4; conv 32 8 8 4 same 1.0; bias; relu; conv 64 4 4 2 same 1.0; bias; relu; "
     "conv 64 3 3 1 same 1.0; bias; relu; dense 512 1.0; bias; relu; dense 18 0.1; bias";
 
-// NEUROEVO_GPU_TESTS=small: reduced sizes on a GPU too, for tools that slow it down. =needed: no GPU is a failure.
+// Value of NEUROEVO_GPU_TESTS. small: reduced sizes also on a GPU, for slow tools. needed: fail without a GPU.
 inline std::string GpuTests() {
   const char* value = std::getenv("NEUROEVO_GPU_TESTS");
   return value == nullptr ? "" : value;
@@ -35,14 +35,14 @@ inline std::string GpuTests() {
 
 inline bool FullSize() { return std::string(NEUROEVO_CUDA_BACKEND) == "cuda" && GpuTests() != "small"; }
 
-// Ends the test under the thread sanitizer, which slows emulated kernels down a hundredfold.
+// Skips the test under the thread sanitizer, which slows emulated kernels down a hundredfold.
 inline void NotForThreadSanitizer() {
 #ifdef __SANITIZE_THREAD__
   SKIP("too slow under the thread sanitizer");
 #endif
 }
 
-// Ends the test where there is no GPU.
+// Skips the test if no GPU is available.
 inline void NeedGpu() {
   try {
     device::CheckAvailable();
@@ -52,7 +52,7 @@ inline void NeedGpu() {
   }
 }
 
-// A population with its calls made short.
+// Population with short versions of its calls.
 struct Rows {
   std::unique_ptr<Population> population;
 
@@ -81,7 +81,7 @@ struct Rows {
   }
 };
 
-// The same on the GPU and on the CPU.
+// Equal populations on the GPU and on the CPU.
 struct Both {
   Rows gpu, cpu;
 
@@ -95,7 +95,7 @@ struct Both {
     call(*gpu.population);
     call(*cpu.population);
   }
-  // Row r plays network r % networks; biases are no longer zero.
+  // Fills row r with weights of network r % networks and nonzero biases.
   void Fill(uint64_t seed = 1) {
     Do([&](Population& population) {
       std::vector<int64_t> rows(population.rows());
@@ -122,7 +122,7 @@ inline void CheckSame(const std::vector<float>& gpu, const std::vector<float>& c
   }
 }
 
-// n slots' observations, part of them zero.
+// Returns observations of the slots, partly zero.
 template <class T>
 std::vector<T> Observations(const Network& network, size_t slots, uint64_t seed) {
   std::vector<T> values(slots * network.input_size());
@@ -134,8 +134,7 @@ std::vector<T> Observations(const Network& network, size_t slots, uint64_t seed)
   return values;
 }
 
-// Which rows a call's k slots play, out of n: each another, all the same, or all kinds at once: alone, in pairs and in
-// crowds, in no order.
+// Assignment of n rows to the k slots of a call: distinct rows, a single row, or a mix of single and shared rows.
 enum class Sharing { kNone, kAll, kMixed };
 constexpr Sharing kSharings[] = {Sharing::kNone, Sharing::kAll, Sharing::kMixed};
 
@@ -157,7 +156,7 @@ inline bool AnyNonZero(const std::vector<float>& values) {
   return std::any_of(values.begin(), values.end(), [](float x) { return x != 0; });
 }
 
-// A call on both, whose results must be equal bit for bit. Returns them.
+// Runs the same call on both and checks that the results are bit-identical. Returns them.
 inline std::vector<float> CheckForward(const Both& both, const std::vector<int64_t>& rows, uint64_t seed,
                                        const std::string& what) {
   const Network& network = both.cpu.population->networks()[0];

@@ -1,4 +1,4 @@
-// Rows on a GPU: weights made, mutated, written and read there hold the CPU's bits; errors and memory.
+// Rows on a GPU: initialized, mutated, assigned and read weights are bit-identical to the CPU's; errors; memory.
 #include "native/on_gpu/rows.h"
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 const char kSmall[] = "input float32 6 5 2; conv 7 3 3 2 same 1; bias; relu; dense 300 1; bias; dense 3 0.1; bias";
 const char kOther[] = "input float32 6 5 2; dense 33 1; tanh; dense 3 1";
 
-// Every row of both populations, with row r of network network[r].
+// Compares every row of both populations, where row r has network network[r].
 void CheckRowsSame(const Both& both, const std::vector<int32_t>& network) {
   for (size_t row = 0; row < network.size(); ++row) {
     CheckSame(both.gpu.Read(row, network[row]), both.cpu.Read(row, network[row]), Concat("row ", row));
@@ -47,7 +47,7 @@ TEST(InitialWeightsAreTheCpus) {
 }
 
 TEST(MutationsAreTheCpusThroughChainsForksAndRowsOfOthers) {
-  // Rows change network in the middle of the list, too. The last two are spreads.
+  // Rows also change their network within the list. The last two rows are spreads.
   constexpr int64_t kRows = 12;
   Both both({kSmall, kOther}, kRows + 2);
   std::vector<int32_t> network(kRows + 2);
@@ -96,7 +96,7 @@ TEST(AssignedRowsOfManyNetworksAreRead) {
     both.gpu.Assign(row, network, both.cpu.Read(1, 1));
     CheckSame(both.gpu.Read(row, network), both.cpu.Read(1, 1));
   }
-  CheckSame(both.gpu.Read(4, 0), both.cpu.Read(4, 0));  // between them
+  CheckSame(both.gpu.Read(4, 0), both.cpu.Read(4, 0));  // the row between the assigned ones
 }
 
 TEST(FillsOfManyThreadsAtOnce) {
@@ -136,7 +136,7 @@ TEST(ErrorsAreTheCpusAndChangeNothing) {
     CHECK_THROWS(p.Read({3}, out.data(), 9000), "row 3 has no network yet: fill it with Init");
     CHECK_THROWS(p.Perturb({0, 1}, {0, 3}, {1, 1}, {1, 1}), "row 3 has no network yet");
     CHECK_THROWS(p.Perturb({0}, {-7}, {1}, {1}), "src row -7 is out of range [0, 8)");
-    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 is of network 1, expected 0");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 has network 1, expected 0");
     CHECK_THROWS(p.Forward({0, 9}, x.data(), out.data()), "row 9 is out of range [0, 8)");
     CHECK_THROWS(p.Forward({0, 5}, x.data(), out.data()), "row 5 has no network yet");
     CHECK_THROWS(p.Forward({0}, nullptr, out.data()), "observations is null");
@@ -164,7 +164,7 @@ TEST(RowsThatDoNotFitTheCardAreRefusedWithWhatTheyNeedAndWhatIsFree) {
 TEST(APopulationGivesItsMemoryBack) {
   NeedGpu();
   const int64_t rows = FullSize() ? device::FreeBytes() * 3 / 5 / (4052658 * 4) : 3;
-  for (int i = 0; i < 4; ++i) {  // two would not fit
+  for (int i = 0; i < 4; ++i) {  // two populations at the same time would not fit
     Rows population(NEUROEVO_CUDA_BACKEND, {kLargeModel}, rows);
     population.population->Init({rows - 1}, {0}, {7});
     const float scale = population.population->networks()[0].layers()[0].init_scale;

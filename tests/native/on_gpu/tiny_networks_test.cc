@@ -1,4 +1,4 @@
-// Zeros have the CPU's signs on a GPU, too.
+// Zeros on a GPU have the same signs as on the CPU.
 #include "native/population/tiny_networks.h"
 
 #include "native/on_gpu/rows.h"

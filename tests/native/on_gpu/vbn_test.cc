@@ -1,5 +1,5 @@
-// Virtual batch normalization on a GPU: statistics and outputs have the CPU's bits, for every kind of layer, however
-// many rows are prepared together.
+// Virtual batch normalization on a GPU: statistics and outputs are bit-identical to the CPU's, for every kind of layer
+// and any number of rows that are prepared together.
 #include "native/on_gpu/rows.h"
 
 using namespace neuroevo;
@@ -58,7 +58,7 @@ TEST(EveryKindOfLayer) {
 
 TEST(VirtualBn) {
   NotForThreadSanitizer();
-  // At full size more rows than are prepared together.
+  // At full size, more rows than are prepared in one batch.
   const int64_t rows = FullSize() ? 50 : 2;
   Both both({kVirtualBn}, rows);
   both.Fill();
@@ -77,16 +77,16 @@ TEST(RowsOfTwoNetworksThatAreFilledAnew) {
             9);
   both.Fill();
   const auto forward = [&] { CheckForward(both, {4, 0, 3, 2, 8, 4}, 3, "two networks"); };
-  CHECK_THROWS(forward(), "row 4 is of a network with vbn and was not prepared since it was filled");
-  CHECK_THROWS(both.gpu.population->Prepare({2, 4}), "row 4 is of a network with vbn, and there is no reference batch");
+  CHECK_THROWS(forward(), "row 4 has a network with vbn and was not prepared since it was filled");
+  CHECK_THROWS(both.gpu.population->Prepare({2, 4}), "row 4 has a network with vbn, but no reference batch is set");
   SetReference(&both, 10);
   both.Do([](Population& p) { p.Prepare({8, 0, 4, 4, 3, 0, 2}); });
   CheckStatistics(both, {0, 2, 3, 4, 8}, "two networks");
   forward();
   both.Do([](Population& p) { p.Perturb({4, 3}, {1, 1}, {7, 8}, {0.1f, 0.2f}); });
-  CHECK_THROWS(forward(), "row 4 is of a network with vbn and was not prepared since it was filled");
+  CHECK_THROWS(forward(), "row 4 has a network with vbn and was not prepared since it was filled");
   both.Do([](Population& p) { p.Prepare({3, 4}); });
-  CheckStatistics(both, {3, 4}, "filled anew");
+  CheckStatistics(both, {3, 4}, "refilled");
   forward();
 }
 
@@ -95,5 +95,5 @@ TEST(Int8IsRefused) {
   const auto make = [] {
     Rows(NEUROEVO_CUDA_BACKEND, {"input uint8 6; dense 3 1; vbn; relu; dense 2 1"}, 1, DType::kInt8);
   };
-  CHECK_THROWS((make(), 0), "network 0 cannot be evaluated as int8: layer 2 'vbn' makes fractions");
+  CHECK_THROWS((make(), 0), "network 0 cannot be evaluated as int8: layer 2 'vbn' is not supported");
 }

@@ -1,4 +1,4 @@
-// Graph layers on the CPU: values by hand, the backends bit by bit, a graph that is a dense network, and refusals.
+// Graph layers on the CPU: values computed by hand, bit-identical backends, equality with a dense network, and errors.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ std::vector<float> Forward(Population* population, const std::vector<float>& obs
   return out;
 }
 
-// Between other layers or alone; none, some or all of the edges.
+// Returns a network with a graph of no, some or all edges, alone or between other layers.
 std::string RandomGraph(Random* random) {
   int64_t inputs = 1 + random->Below(random->Chance(20) ? 60 : 9);
   std::string text = Concat(random->Chance(30) ? "input uint8 " : "input float32 ", inputs, "; ");
@@ -92,7 +92,7 @@ TEST(InitialWeightsHaveTheStandardDeviationWhateverTheFanIn) {
 TEST(IntegersAreRefused) {
   for (const std::string backend : {"cpu", "reference"}) {
     CHECK_THROWS(Make(backend, "input uint8 2; graph 1 1 1 0>2", DType::kInt8),
-                 "network 0 cannot be evaluated as int8: layer 1 'graph' makes fractions");
+                 "network 0 cannot be evaluated as int8: layer 1 'graph' is not supported");
   }
 }
 

@@ -1,5 +1,5 @@
-// Integer networks: the rounding rules against double arithmetic, vectors against the rules, the CPU backend against
-// the reference bit by bit, rows the same whichever way they are filled, and every refusal.
+// Integer networks: rounding rules compared with double arithmetic, vector code compared with the rules, the CPU
+// backend bit-identical to the reference, rows independent of how they are filled, and every error.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +23,7 @@ const char kLargeModel[] =
     "input uint8 84 84 4; conv 32 8 8 4 same 1.0; bias; relu; conv 64 4 4 2 same 1.0; bias; relu; "
     "conv 64 3 3 1 same 1.0; bias; relu; dense 512 1.0; bias; relu; dense 18 0.1; bias";
 
-// An int8 population with its calls made short.
+// Int8 population with short versions of its calls.
 struct Rows {
   std::unique_ptr<Population> population;
 
@@ -63,7 +63,7 @@ uint64_t Hash(const std::vector<float>& values) {
   return hash;
 }
 
-// n slots' observations, part of them zero.
+// Returns observations of the slots, partly zero.
 std::vector<uint8_t> Observations(const Network& network, size_t slots, uint64_t seed) {
   std::vector<uint8_t> values(slots * network.input_size());
   for (size_t i = 0; i < values.size(); ++i) {
@@ -89,7 +89,7 @@ std::vector<float> AllKinds(uint64_t seed, int64_t n) {
   return values;
 }
 
-// round(value * factor * 2^exponent) by the processor's doubles, whose rounding is to nearest, halves to even.
+// Returns round(value * factor * 2^exponent) in double arithmetic, rounding to nearest with halves to even.
 int32_t RoundScaledInDouble(float value, int factor, int exponent, double limit) {
   if (value != value) return 0;
   return static_cast<int32_t>(
@@ -200,13 +200,13 @@ TEST(CpuIsTheReferenceBitByBit) {
       rows->Init({0, 1, 2}, {0, 0, 0}, {1, 2, 3});
       rows->Perturb({0, 3, 2}, {0, 0, 2}, {10, 11, 12}, {0.1f, 0.1f, 0.05f});  // biases are no longer zero
     }
-    // Row 0 plays 9 slots, row 3 four, rows 1 and 2 one each, in mixed order.
+    // Row 0 has 9 slots, row 3 four, rows 1 and 2 one each, in mixed order.
     const std::vector<int64_t> slots = {0, 3, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 3, 0, 3};
     const auto observations = Observations(cpu.population->networks()[0], slots.size(), 99);
     const std::vector<float> out = cpu.Forward(slots, observations);
     CHECK(std::any_of(out.begin(), out.end(), [](float x) { return x != 0; }));
     CheckSame(out, reference.Forward(slots, observations));
-    // One at a time, and with one thread.
+    // Single slots, with one thread.
     Rows alone("cpu", {text}, 1, 0, 1);
     alone.Init({0}, {0}, {1});
     alone.Perturb({0}, {0}, {10}, {0.1f});
@@ -251,13 +251,13 @@ TEST(AnyWeightsAndObservations) {
   }
 }
 
-TEST(NoSumOfTwoProductsSaturates) {  // as that of an instruction for pairs of bytes would: 2 * 255 * 127 > 2^15
+TEST(NoSumOfTwoProductsSaturates) {  // unlike with an instruction for pairs of bytes: 2 * 255 * 127 > 2^15
   const std::string text = "input uint8 9 9 3; conv 40 4 4 1 same 1; relu; dense 70 1";
   Rows cpu("cpu", {text}, 1), reference("reference", {text}, 1);
   const std::vector<uint8_t> observation(9 * 9 * 3, 255);
   for (const float largest : {127.0f / 64, -127.0f / 64}) {
     std::vector<float> theta(cpu.D(), largest);
-    for (size_t i = 0; i < theta.size(); i += 40) theta[i] = -largest;  // of a filter of 40 all
+    for (size_t i = 0; i < theta.size(); i += 40) theta[i] = -largest;  // all weights of one of the 40 filters
     for (Rows* rows : {&cpu, &reference}) rows->Assign({0}, {0}, theta);
     const std::vector<float> out = cpu.Forward({0}, observation);
     CHECK(out[1] != 0);
@@ -297,7 +297,7 @@ TEST(ARowIsTheSameWhicheverWayItIsFilled) {
   CheckSame(rows.Forward({6}, observation), expected);
   CheckSame(rows.Forward({2}, observation), expected);
   CheckSame(rows.Read(2), rows.Read(1));
-  // From one row without theta to another within a call, and back into one with theta.
+  // From one row without theta to another within a call, and back to a row with theta.
   rows.Init({3}, {0}, {7});
   rows.Perturb({3, 7, 0}, {3, 3, 7}, {21, 22, 1}, {0.1f, 0.2f, 0.0f});
   CheckSame(rows.Forward({7}, observation), expected);
@@ -326,7 +326,7 @@ TEST(SpreadsScaleTheNoiseOfRowsWithAndWithoutTheta) {
 }
 
 TEST(WhatIsAssignedCanBePerturbedInPlace) {
-  // Rows that keep no theta (from 2 on) against rows that do, of networks of different sizes.
+  // Rows that keep no theta (from row 2 on) compared with rows that do, with networks of different sizes.
   const std::vector<std::string> texts = {
       "input uint8 6 6 4; conv 32 3 3 1 same 1; bias; relu; dense 4 1; bias",
       "input uint8 6 6 4; dense 100 1; bias; relu; dense 4 1",
@@ -335,25 +335,25 @@ TEST(WhatIsAssignedCanBePerturbedInPlace) {
   const auto observation = Observations(rows.population->networks()[0], 1, 5);
   const int64_t stride = std::max(rows.D(0), rows.D(1));
   for (int32_t network : {0, 1}) {
-    std::vector<float> theta(stride, 99);  // of which the smaller network leaves the rest unused
+    std::vector<float> theta(stride, 99);  // the smaller network uses only a part
     for (int64_t i = 0; i < rows.D(network); ++i) theta[i] = static_cast<float>(i % 17 - 8) / 40;
     std::vector<float> twice = theta;
     twice.insert(twice.end(), theta.begin(), theta.end());
     rows.Assign({0, 2}, {network, network}, twice);
     CheckSame(rows.Forward({2}, observation), rows.Forward({0}, observation));
-    std::fill(twice.begin(), twice.end(), 0.0f);  // the caller's memory is not looked at any more
+    std::fill(twice.begin(), twice.end(), 0.0f);  // the caller's memory is no longer read
     rows.Perturb({0, 0, 2, 2}, {0, 0, 2, 2}, {21, 22, 21, 22}, {0.1f, 0.2f, 0.1f, 0.2f});
     const auto expected = rows.Forward({0}, observation);
     CheckSame(rows.Forward({2}, observation), expected);
     CHECK_THROWS(rows.Perturb({2}, {2}, {1}, {1.0f}), "row 2 keeps no float32 weights");
-    // From one row without theta to another within a call, beside one that Init filled, and back into one with theta.
+    // The same, together with a row that Init filled.
     rows.Assign({3}, {network}, theta);
     rows.Init({5}, {1 - network}, {7});
     rows.Perturb({3, 5, 4, 1}, {3, 5, 3, 4}, {21, 9, 22, 1}, {0.1f, 0.5f, 0.2f, 0.0f});
     CheckSame(rows.Forward({4}, observation), expected);
     CheckSame(rows.Forward({1}, observation), expected);
     CheckSame(rows.Read(1, network), rows.Read(0, network));
-    // The last fill counts.
+    // The last fill takes effect.
     rows.Assign({6, 7}, {network, network}, twice);
     rows.Init({6}, {network}, {7});
     rows.Init({1}, {network}, {7});
@@ -414,8 +414,8 @@ TEST(WhatKeepsNoThetaSaysSo) {
   CheckSame(rows.Forward({2}, observation), before);
   rows.Init({2}, {0}, {9});
   rows.Perturb({2}, {2}, {1}, {1.0f});
-  CHECK_THROWS(Rows("cpu", {"input uint8 4; dense 3 1"}, 4, 5), "float_rows is 5, expected -1 or one in [0, 4]");
-  // Rows that keep no float32 weights need a quarter.
+  CHECK_THROWS(Rows("cpu", {"input uint8 4; dense 3 1"}, 4, 5), "float_rows is 5, expected -1 or a number in [0, 4]");
+  // Rows that keep no float32 weights need a quarter of the memory.
   CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20, 0), "1048576 rows of networks need 10");
   CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 52");
 }
@@ -425,21 +425,21 @@ TEST(RefusedNetworks) {
   CHECK_THROWS(Rows("cpu", {"input float32 4; dense 3 1"}, 1),
                "network 0 cannot be evaluated as int8: layer 0 'input' is float32, expected uint8");
   CHECK_THROWS(refused("input uint8 4; dense 5 1; tanh; dense 3 1"),
-               "network 1 cannot be evaluated as int8: layer 2 'tanh' makes fractions, expected relu");
+               "network 1 cannot be evaluated as int8: layer 2 'tanh' is not supported, expected relu");
   CHECK_THROWS(refused("input uint8 4; dense 5 1; bias; dense 3 1"),
                "layer 3 'dense' needs a relu between it and the layer before it");
   CHECK_THROWS(refused("input uint8 4; bias; dense 3 1"), "layer 1 'bias' does not follow a conv or dense layer");
   CHECK_THROWS(refused("input uint8 4; dense 3 1; bias; bias"), "layer 3 'bias' does not follow");
   CHECK_THROWS(refused("input uint8 4; dense 3 1; relu; bias"), "layer 3 'bias' does not follow");
   CHECK_THROWS(refused("input uint8 4; relu; dense 3 1"), "layer 1 'relu' does not follow");
-  CHECK_THROWS(refused("input uint8 4; dense 5 1; silu; dense 3 1"), "layer 2 'silu' makes fractions, expected relu");
+  CHECK_THROWS(refused("input uint8 4; dense 5 1; silu; dense 3 1"), "layer 2 'silu' is not supported, expected relu");
   CHECK_THROWS(refused("input uint8 4; lstm 5 1; dense 3 1"),
-               "layer 1 'lstm' makes fractions, expected a network without");
-  CHECK_THROWS(refused("input uint8 4; dense 5 1; layer_norm; dense 3 1"), "layer 2 'layer_norm' makes fractions");
+               "layer 1 'lstm' is not supported, expected a network without");
+  CHECK_THROWS(refused("input uint8 4; dense 5 1; layer_norm; dense 3 1"), "layer 2 'layer_norm' is not supported");
   std::string deep = "input uint8 4";
   for (int i = 0; i < 16; ++i) deep += "; dense 3 1; relu";
   refused(deep);
-  CHECK_THROWS(refused(deep + "; dense 3 1"), "layer 33 'dense' is one too many, expected at most 16");
+  CHECK_THROWS(refused(deep + "; dense 3 1"), "layer 33 'dense' exceeds the limit of 16");
   CHECK_THROWS(Rows("cpu", {"input uint8 33156; dense 3 1"}, 1),
                "layer 1 'dense' sums 33156 products, expected at most 33155 so that they fit 32 bits");
 }

@@ -1,4 +1,5 @@
-// The weighted sum of members' noise, against its definition one product at a time; threads and splits change no bit.
+// The weighted sum of members' noise, compared with its definition product by product; bit-identical for all numbers of
+// threads and splits.
 #include "population/low_rank_sum.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Members of low rank: the CPU backend against the reference, bit by bit, and both against weights made by hand from
-// the noise; who shares a call, threads, slots that go on, vbn, lstm; and every error.
+// Members of low rank: the CPU backend is bit-identical to the reference, and both match weights computed by hand from
+// the noise; other slots in a call, threads, continuing slots, vbn, lstm; and every error.
 #include "networks/low_rank.h"
 
 #include <algorithm>
@@ -25,8 +25,7 @@ const char kSmall[] = "input float32 7; dense 5 1; bias; tanh; dense 3 1";
 
 constexpr int64_t kCenters = 3, kRows = 11;  // rows [3, 11) are members
 
-// Member row 3 + i has center i % 3, seed 100 + i, and a scale of this size or minus it; the last one of all has scale
-// 0.
+// Member row 3 + i has center i % 3, seed 100 + i and scale 0.1 or -0.1; the last member has scale 0.
 int64_t CenterOf(int64_t row) { return (row - kCenters) % kCenters; }
 float ScaleOf(int64_t row) { return row == kRows - 1 ? 0.0f : row % 2 == 0 ? 0.1f : -0.1f; }
 
@@ -79,7 +78,7 @@ void CheckSame(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i) CHECK_EQ(ToBits(a[i]), ToBits(b[i]));
 }
 
-// Every row several times, of all kinds in one call; more slots of a center's members than go in one task.
+// A call with rows of all kinds, each several times, and more slots of a center's members than fit into one task.
 const std::vector<int64_t> kSlots = {3, 0, 6, 9, 3, 1, 4, 10, 5, 2, 6, 9, 3, 0, 8, 7, 3, 6, 9, 3, 6, 9};
 
 template <class T>
@@ -113,7 +112,7 @@ void CheckBackendsAgree(const std::vector<std::string>& texts, int rank) {
   CHECK(std::any_of(outs[0].begin(), outs[0].end(), [](float x) { return x != 0; }));
 }
 
-// The weights of a member from their definition, in double.
+// Returns the weights of a member by definition, in double.
 std::vector<double> MemberByHand(const Network& network, const std::vector<float>& center, uint64_t seed, float scale,
                                  int rank) {
   std::vector<double> theta(center.begin(), center.end());
@@ -175,7 +174,7 @@ TEST(ReadGivesTheWeightsOfTheDefinition) {
   }
 }
 
-// A rank-0 population with the members' weights as vectors computes nearly the same.
+// A rank-0 population with the members' weights as vectors gives nearly the same outputs.
 TEST(ForwardIsThatOfTheWeights) {
   for (const std::string text :
        {"input float32 24 30 17; conv 64 3 3 1 same 1; bias; relu; conv 20 2 2 2 same 1; relu; dense 3 1", kSmall,
@@ -233,7 +232,7 @@ TEST(WhoSharesTheCallAndThreadsChangeNothing) {
   }
 }
 
-// As many as go in one task, and layers of whole blocks of units and a rest.
+// As many slots as fit into one task, and layers with whole blocks of units plus a remainder.
 TEST(ManySlotsOfACenter) {
   const std::string text = "input float32 7 9 3; conv 20 3 3 1 same 1; bias; relu; dense 300 1; bias; relu; dense 5 1";
   const auto cpu = Make("cpu", {text}, 2, 1), reference = Make("reference", {text}, 2);
@@ -261,7 +260,7 @@ TEST(AMemberWithoutAScaleIsItsCenter) {
   }
 }
 
-// Slots whose images change here and there, with members that are filled anew and change places.
+// Slots whose images change in a few places, with members that are refilled and move to other slots.
 TEST(WhatIsKeptOfSlotsChangesNothing) {
   for (const std::string text :
        {"input uint8 24 21 4; conv 16 8 8 4 same 1; bias; relu; conv 20 4 4 2 same 1; vbn; bias; "
@@ -311,13 +310,13 @@ TEST(ErrorsNameTheRow) {
     perturb({3, 4}, {0, 1});
     CHECK_THROWS(perturb({5}, {3}), "src row 3 is a member");
     CHECK_THROWS(perturb({1}, {3}), "src row 3 is a member");
-    CHECK_THROWS(perturb({5, 1}, {0, 0}), "of dst rows 5 and 1 one is a member, expected all of them or none");
+    CHECK_THROWS(perturb({5, 1}, {0, 0}), "one of dst rows 5 and 1 is a member, expected only members or no members");
     CHECK_THROWS(perturb({5, 5}, {0, 0}), "member 5 is given twice");
     CHECK_THROWS(population->Perturb({6, 5}, {0, 0}, {1, 2}, {0.5f, 0.5f}, {-1, 1}),
                  "member 5 has spread row 1, expected -1: noise of low rank is not scaled weight by weight");
     CHECK_THROWS(population->Perturb({1}, {0}, {1}, {0.5f}, {3}), "spread row 3 is a member, which holds no weights");
     population->Forward({3, 4}, Observations<float>(population->networks()[0], 2, 1).data(), out.data());
-    perturb({0}, {0});  // its members are no longer what they were
+    perturb({0}, {0});  // invalidates its members
     CHECK_THROWS(population->Forward({4, 3}, Observations<float>(population->networks()[0], 2, 1).data(), out.data()),
                  "row 3 is a member of row 0, which has been filled with other weights since");
     CHECK_THROWS(population->Read({3}, out.data(), 100), "row 3 is a member of row 0, which has been filled");
@@ -328,8 +327,8 @@ TEST(ErrorsNameTheRow) {
   }
   CHECK_THROWS(Make("cpu", {kSmall}, -1), "rank is -1, expected 1 to 64");
   CHECK_THROWS(Make("cpu", {kSmall}, 65), "rank is 65, expected 1 to 64");
-  CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 0), "float_rows is 0, expected -1 or one in [1, 4]");
-  CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 5), "float_rows is 5, expected -1 or one in [1, 4]");
+  CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 0), "float_rows is 0, expected -1 or a number in [1, 4]");
+  CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 5), "float_rows is 5, expected -1 or a number in [1, 4]");
   CHECK_THROWS(Population::Make("cpu", {Network::Parse("input uint8 4; dense 3 1.0")}, 3,
                                 std::make_shared<ThreadPool>(1), DType::kInt8, 1, 1),
                "rank is 1 with dtype int8, expected dtype float32");

@@ -1,5 +1,5 @@
-// Weighted sums of noise against their definition one position at a time, and against long double; the same bits with
-// any number of threads and from any split.
+// Weighted sums of noise, compared with their definition position by position and with long double; bit-identical for
+// all numbers of threads and splits.
 #include "population/noise_sum.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
   return bits;
 }
 
-// Some seeds with upper halves, some weights of another size or sign, every fifth one zero.
+// Seeds, some with nonzero upper halves, and weights of different sizes and signs, every fifth of which is zero.
 struct Some {
   explicit Some(int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
@@ -40,14 +40,14 @@ struct Some {
   std::vector<float> weights, square_weights;
 };
 
-// Of noise alone; squares: followed by the sums of squares.
+// Returns the sums of noise; with squares, followed by the sums of squares.
 std::vector<float> Sum(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, bool squares = false) {
   std::vector<float> out(squares ? 2 * count : count, std::nanf(""));
   SumNoise(terms, begin, count, pool, out.data(), squares ? out.data() + count : nullptr);
   return out;
 }
 
-// Of a noise value.
+// Returns the term of a noise value.
 float Term(float z, bool square) { return square ? std::fmaf(z, z, -1.0f) : z; }
 
 std::vector<float> Definition(const Some& some, int64_t begin, int64_t count, bool squares = false) {
@@ -160,9 +160,9 @@ TEST(ErrorsNameTheValue) {
   }
   CHECK_THROWS(NonZeroTerms(seeds, nullptr, nullptr, -1), "the number of seeds is -1, expected 0 or more");
   ThreadPool pool(1);
-  CHECK_THROWS(SumNoise({}, -1, 4, &pool, nullptr), "4 positions from -1 on, expected");
-  CHECK_THROWS(SumNoise({}, 1, -4, &pool, nullptr), "-4 positions from 1 on, expected");
-  CHECK_THROWS(SumNoise({}, INT64_MAX, 2, &pool, nullptr), "that end by 2^62");
+  CHECK_THROWS(SumNoise({}, -1, 4, &pool, nullptr), "begin is -1 and count is 4, expected");
+  CHECK_THROWS(SumNoise({}, 1, -4, &pool, nullptr), "begin is 1 and count is -4, expected");
+  CHECK_THROWS(SumNoise({}, INT64_MAX, 2, &pool, nullptr), "a sum of at most 2^62");
 }
 
 TEST(TheCInterfaceGivesTheSumOrTheMessage) {
@@ -176,5 +176,5 @@ TEST(TheCInterfaceGivesTheSumOrTheMessage) {
   CHECK_EQ(neuroevo_noise_sum(seeds, some.weights.data(), 9, 5, 100, alone.data(), nullptr, nullptr), 0);
   CHECK_EQ(Bits(alone), Bits(Definition(some, 5, 100)));
   CHECK(neuroevo_noise_sum(seeds, some.weights.data(), 9, -5, 100, out.data(), nullptr, nullptr) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()).find("100 positions from -5 on"), 0);
+  CHECK_EQ(std::string(neuroevo_last_error()).find("begin is -5 and count is 100"), 0);
 }

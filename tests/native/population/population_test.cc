@@ -1,4 +1,4 @@
-// The population: the CPU backend against the reference, bit by bit, over all kinds of networks; rows shared and alone;
+// The population: the CPU backend is bit-identical to the reference for all kinds of networks; shared and single rows;
 // chains of mutations; and every error.
 #include "population/population.h"
 
@@ -32,7 +32,7 @@ const char kModel[] =
     "input uint8 84 84 4; conv 16 8 8 4 same 1.0; bias; relu; conv 32 4 4 2 same 1.0; bias; relu; "
     "dense 256 1.0; bias; relu; dense 18 0.1; bias";
 
-// A population with its calls made short.
+// Population with short versions of its calls.
 struct Rows {
   std::unique_ptr<Population> population;
 
@@ -75,7 +75,7 @@ uint64_t Hash(const std::vector<float>& values) {
   return hash;
 }
 
-// n slots' observations, part of them zero.
+// Returns observations of the slots, partly zero.
 template <class T>
 std::vector<T> Observations(const Network& network, int64_t slots, uint64_t seed) {
   std::vector<T> values(slots * network.input_size());
@@ -95,7 +95,7 @@ uint64_t CheckBackendsAgree(const std::string& text) {
     rows->Perturb({0, 3, 2}, {0, 0, 2}, {10, 11, 12}, {0.1f, 0.1f, 0.05f});  // biases are no longer zero
   }
   for (int64_t row = 0; row < 4; ++row) CHECK(Same(cpu.Read(row), reference.Read(row)));
-  // Row 0 plays 11 slots, row 3 four, row 1 and 2 one each, in mixed order.
+  // Row 0 has 11 slots, row 3 four, rows 1 and 2 one each, in mixed order.
   const std::vector<int64_t> slots = {0, 3, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 3, 0, 0, 3, 0};
   const auto observations = Observations<T>(cpu.population->networks()[0], slots.size(), 99);
   const std::vector<float> out = cpu.Forward(slots, observations), expected = reference.Forward(slots, observations);
@@ -151,8 +151,8 @@ TEST(LargeModelIsTheReference) {
   std::printf("hash %016llx of LargeModel\n", static_cast<unsigned long long>(Hash(out)));
 }
 
-// Images of rectangles of one color, some black, the last channel always zero; the first image all zero. Neighboring
-// windows hold the same values, or are zero in the same places, which the CPU backend makes use of.
+// Returns images of rectangles of one color, some black, with a zero last channel; the first image is all zero. They
+// have equal neighboring windows and common zeros, which the CPU backend exploits.
 std::vector<float> FlatImages(const Network& network, int64_t images) {
   const auto [height, width, channels] = network.layers()[0].in;
   std::vector<float> values(images * network.input_size());
@@ -184,7 +184,7 @@ TEST(FlatImagesAreTheReference) {
   }
 }
 
-// They differ in one bit only, and no bit of it says so to a comparison with zero.
+// The neighbors differ in a single bit, which a comparison with zero does not detect.
 TEST(NeighborsOfOppositeSignAreNotEqual) {
   for (const std::string text :
        {"input float32 1 2 1; conv 1 1 1 1 valid 1", "input float32 1 64 1; conv 3 1 1 1 valid 1",
@@ -250,7 +250,7 @@ TEST(TwoNetworksInOneCall) {
     const std::vector<float> one(observations.begin() + k * 72, observations.begin() + (k + 1) * 72);
     CHECK(Same(only.Forward({0}, one), std::vector<float>(out.begin() + k * 4, out.begin() + (k + 1) * 4)));
   }
-  // A row takes over its source's network, and an entry of a chain the network at its point of the list.
+  // A row takes over the network of its source at that point of the list.
   both.Perturb({0, 1, 0}, {1, 0, 3}, {9, 10, 11}, {1, 1, 1});
   only_b.Init({0}, {0}, {2});
   only_b.Perturb({0, 0}, {0, 0}, {9, 10}, {1, 1});
@@ -261,7 +261,7 @@ TEST(TwoNetworksInOneCall) {
 }
 
 TEST(Chains) {
-  // Longer than a task's chunk, so that chains are cut.
+  // Longer than a task's chunk, so that chains are split.
   const std::string text = "input float32 300; dense 300 1; bias; dense 3 1";
   const int64_t rows_count = 12;
   for (const std::string backend : {"cpu", "reference"}) {
@@ -272,7 +272,7 @@ TEST(Chains) {
     std::iota(all.begin(), all.end(), 0);
     rows.Init(all, std::vector<int32_t>(rows_count, 0), std::vector<uint64_t>(rows_count, 1));
     for (int64_t r = 0; r < rows_count; ++r) expected[r] = rows.Read(0);
-    for (int64_t r = rows_count; r < rows_count + 2; ++r) {  // spreads: of all sizes, zeros and of either sign
+    for (int64_t r = rows_count; r < rows_count + 2; ++r) {  // spreads of all sizes and both signs, with zeros
       expected.emplace_back(d);
       for (int64_t j = 0; j < d; ++j) {
         expected[r][j] = j % 7 == 3 ? 0.0f : std::ldexp(Noise(r, j), static_cast<int>(j % 13) - 6);
@@ -329,8 +329,8 @@ TEST(RowsOfOthersNeverShow) {
 }
 
 TEST(WeightsBehindZerosAreNotRead) {
-  // In the reference by definition; in the CPU backend for dense layers, and for convolutions where the input is zero
-  // at that tap for all pixels.
+  // True for the reference by definition, and for the CPU backend for dense layers and for convolutions if the input is
+  // zero at that tap for all pixels.
   for (const std::string backend : {"cpu", "reference"}) {
     Rows rows(backend, {"input float32 4; dense 3 1"}, 1);
     std::vector<float> theta(12, 1.5f);
@@ -339,7 +339,7 @@ TEST(WeightsBehindZerosAreNotRead) {
     CHECK(Same(rows.Forward<float>({0}, {1, 2, 0, 1}), {6, 6, 6}));
     CHECK(Same(rows.Forward<float>({0}, {1, 2, -0.0f, 1}), {6, 6, 6}));
     CHECK(std::isnan(rows.Forward<float>({0}, {1, 2, 1, 1})[0]));
-    // An input that is zero in all slots that share the row; and a slot of only zeros.
+    // An input that is zero in all slots that share the row, and a slot with only zeros.
     CHECK(Same(rows.Forward<float>({0, 0}, {1, 2, 0, 1, 0, 0, 0, 0}), {6, 6, 6, 0, 0, 0}));
 
     Rows images(backend, {"input float32 8 9 2; conv 3 3 3 1 same 1"}, 1);
@@ -368,7 +368,7 @@ TEST(EmptyCalls) {
 }
 
 TEST(UnwrittenRowsCostNothing) {
-  // 1.6 GB of address space; only the two rows in use are given memory.
+  // 1.6 GB of address space; memory is only allocated for the two rows in use.
   rusage before, after;
   getrusage(RUSAGE_SELF, &before);
   Rows rows("cpu", {kLargeModel}, 100);
@@ -402,13 +402,13 @@ TEST(CallsOfManyThreadsAtOnce) {
   for (int t = 0; t < 4; ++t) CHECK_EQ(good[t], 50);
 }
 
-// Another network takes the place of one, in rows and in what is remembered of slots, while other rows play on.
+// Replaces a network, which affects its rows and the memory of slots, while other rows continue to be evaluated.
 TEST(ReplacedNetworksAreAsIfMadeSo) {
   const std::string first = "input uint8 9 9 2; conv 4 3 3 2 same 1.0; bias; relu; dense 3 1.0; bias";
   const std::string largest = "input uint8 9 9 2; dense 20 0; relu; dense 3 0";
   const std::vector<std::string> others = {
       "input uint8 9 9 2; conv 3 2 2 1 valid 1.0; bias; relu; conv 5 3 3 3 same 1.0; bias; relu; dense 3 0.5",
-      // In integers it takes more bytes than the largest, though it has no more weights.
+      // As int8 it takes more bytes than the largest network, though it has no more weights.
       "input uint8 9 9 2; conv 1 1 1 9 same 1.0; bias; relu; conv 600 1 1 1 same 1.0; bias; relu; dense 3 1.0",
       "input uint8 9 9 2; dense 16 1.0; bias; relu; dense 3 1.0; bias", "input uint8 9 9 2; dense 3 1.0"};
   std::vector<uint8_t> screens(4 * 162);
@@ -443,7 +443,7 @@ TEST(ReplacedNetworksAreAsIfMadeSo) {
         CHECK_THROWS(replaced->Replace(1, Network::Parse("input uint8 9 9 2; dense 4 0; tanh; dense 3 0")),
                      "cannot be evaluated as int8");
       }
-      replaced->Init({1}, {1}, {6});  // the network before is there still
+      replaced->Init({1}, {1}, {6});  // the previous network is still in place
       CHECK_EQ(replaced->networks()[1].text(), others.back());
     }
   }
@@ -457,8 +457,8 @@ TEST(MakeErrors) {
   CHECK_THROWS(Rows("cpu", {a}, 16777217), "rows is 16777217");
   CHECK_THROWS(Rows("cpu", {"input uint8 9999; dense 99999 1"}, 16777216), "cannot map");
   CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20),
-               "1048576 rows of networks need 4187.66 GB of memory, and ");
-  CHECK_THROWS(Rows("reference", {"input uint8 999; dense 999 1"}, 1 << 20), " GB of memory, and ");
+               "1048576 rows of networks need 4187.66 GB of memory, but only ");
+  CHECK_THROWS(Rows("reference", {"input uint8 999; dense 999 1"}, 1 << 20), " GB of memory, but only ");
   CHECK_THROWS(Rows("cpu", {a, "input uint8 4; dense 3 1"}, 2),
                "network 1 has input uint8 4, but network 0 has input float32 4");
   CHECK_THROWS(Rows("cpu", {a, "input float32 2 2; dense 3 1"}, 2), "network 1 has input float32 2 2");
@@ -499,9 +499,9 @@ TEST(CallErrors) {
     CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {8}), "spread row 8 is out of range [0, 8)");
     CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {-2}), "spread row -2 is out of range [0, 8)");
     CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {3}), "row 3 has no network yet");
-    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 is of network 1, expected 0 as dst row 2");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 has network 1, expected 0 as dst row 2");
     CHECK_THROWS(p.Perturb({2, 3}, {0, 2}, {1, 1}, {1, 1}, {-1, 2}), "spread row 2 is written by the same call");
-    CHECK_THROWS(p.Perturb({0}, {0}, {1}, {1}, {0}), "spread row 0 is written by the same call, expected one that");
+    CHECK_THROWS(p.Perturb({0}, {0}, {1}, {1}, {0}), "spread row 0 is written by the same call, expected a row that");
     CHECK_THROWS(p.Forward({0, 9}, x.data(), out.data()), "row 9 is out of range [0, 8)");
     CHECK_THROWS(p.Forward({0, 5}, x.data(), out.data()), "row 5 has no network yet");
     CHECK_THROWS(p.Forward({0}, nullptr, out.data()), "observations is null");

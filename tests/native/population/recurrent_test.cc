@@ -1,5 +1,5 @@
-// Recurrent networks on the CPU: a cell by hand, the backends bit by bit over steps, states that are the slots' own,
-// and every error.
+// Recurrent networks on the CPU: a cell computed by hand, bit-identical backends over several steps, independent states
+// of slots, and every error.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -54,7 +54,7 @@ const std::vector<std::string> kNetworks = {
 TEST(ACellByHand) {
   for (const std::string backend : {"cpu", "reference"}) {
     const auto population = Make(backend, {"input float32 1; lstm 1 1"}, 1);
-    // Weights of the input, then of h, then biases; each of the gates i, f, g and o.
+    // Weights of the input, then of h, then biases, each for the gates i, f, g and o.
     const std::vector<float> theta = {0.5f, -1.0f, 2.0f, 0.25f, 1.0f, 0.5f, -0.75f, -2.0f, 0.1f, 0.2f, 0.3f, 0.4f};
     population->Assign({0}, {0}, theta.data(), 12);
     population->ClearStates({0});
@@ -73,7 +73,7 @@ TEST(CpuIsTheReferenceBitByBitOverSteps) {
   for (const std::string& text : kNetworks) {
     const auto cpu = Make("cpu", {text}, 20), reference = Make("reference", {text}, 20);
     const int64_t inputs = cpu->networks()[0].input_size();
-    // Row 0 plays eleven slots, more than a task takes; the number of a state says nothing about the row.
+    // Row 0 has eleven slots, more than one task; the numbers of the states are unrelated to the rows.
     const std::vector<int64_t> rows = {0, 3, 0, 1, 0, 0, 3, 0, 0, 0, 2, 0, 3, 0, 0};
     std::vector<int64_t> states;
     for (size_t i = 0; i < rows.size(); ++i) states.push_back((7 * i + 5) % 20);
@@ -87,7 +87,7 @@ TEST(CpuIsTheReferenceBitByBitOverSteps) {
       const auto seen = Observations(static_cast<int64_t>(rows.size()) * inputs, 40);  // the same in every step
       const auto out = Forward(cpu.get(), rows, seen, states);
       CheckSame(out, Forward(reference.get(), rows, seen, states));
-      CHECK(out != last);  // it remembers
+      CHECK(out != last);  // the state has changed
       last = out;
       if (step == 2) {
         for (Population* each : {cpu.get(), reference.get()}) each->ClearStates({states[1], states[7]});
@@ -108,14 +108,14 @@ TEST(AStateIsTheSlotsOwn) {
     seen.push_back(Observations(12 * 5, step));
     together.push_back(Forward(all.get(), rows, seen.back(), {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}));
   }
-  for (int64_t slot = 0; slot < 12; ++slot) {  // one slot's episode after the other, in another state
+  for (int64_t slot = 0; slot < 12; ++slot) {  // one episode per slot, sequentially, in another state
     for (int step = 0; step < 4; ++step) {
       const auto from = seen[step].begin() + slot * 5;
       const auto out = Forward(alone.get(), {rows[slot]}, {from, from + 5}, {slot});
       CheckSame(out, {together[step].begin() + slot * 4, together[step].begin() + (slot + 1) * 4});
     }
   }
-  // A cleared state is as good as a new one.
+  // A cleared state is equivalent to a new state.
   alone->ClearStates({3});
   CheckSame(Forward(alone.get(), {rows[3]}, {seen[0].begin() + 15, seen[0].begin() + 20}, {3}),
             {together[0].begin() + 12, together[0].begin() + 16});
@@ -131,7 +131,7 @@ TEST(NetworksWithAndWithoutStatesInOneCall) {
   const auto out = Forward(both.get(), {0, 1}, seen, {2, 3});
   CheckSame({out.begin() + 4, out.end()}, Forward(one.get(), {1}, {seen.begin() + 5, seen.end()}, {}));
   CHECK(both->recurrent() && !one->recurrent());
-  one->ClearStates({0});  // costs nothing
+  one->ClearStates({0});  // does nothing
 }
 
 TEST(RecurrentErrors) {

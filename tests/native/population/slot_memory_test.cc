@@ -1,5 +1,5 @@
-// What a backend keeps of slots changes no bit: slots whose screens change here and there, stay, and begin anew, rows
-// that are filled in between and shared, against the same calls without slots and against the reference.
+// The memory of slots does not affect results: slots whose screens change in places, stay or are reset, and rows that
+// are shared and refilled in between, compared with the same calls without slots and with the reference.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -19,7 +19,7 @@ const char kLargeModel[] =
     "input uint8 84 84 4; conv 32 8 8 4 same 1.0; bias; relu; conv 64 4 4 2 same 1.0; bias; relu; "
     "conv 64 3 3 1 same 1.0; bias; relu; dense 512 1.0; bias; relu; dense 18 0.1; bias";
 
-// Random numbers one after the other.
+// Sequence of random numbers.
 class Random {
  public:
   explicit Random(uint64_t seed) : seed_(seed) {}
@@ -39,12 +39,12 @@ std::unique_ptr<Population> Make(const std::string& backend, const std::vector<s
   return Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(threads), dtype);
 }
 
-// An image that changes as screens do.
+// Changes an image like a screen between two steps.
 void Change(Random* random, const std::array<int, 3>& shape, uint8_t* image) {
   const auto [height, width, channels] = shape;
   const int64_t kind = random->Below(8);
   if (kind == 0) return;
-  if (kind == 1) {  // another one, dark or bright, so that activations get another scale
+  if (kind == 1) {  // a new image, dark or bright, so that the scale of activations changes
     const int64_t most = random->Chance(50) ? 4 : 256;
     for (int64_t i = 0; i < ValuesOf(shape); ++i) image[i] = static_cast<uint8_t>(random->Below(most));
     return;
@@ -61,7 +61,7 @@ void Change(Random* random, const std::array<int, 3>& shape, uint8_t* image) {
   }
 }
 
-// The backends of a case: with slots, without, and the reference.
+// Compares the CPU backend with slots, the CPU backend without slots, and the reference.
 void PlaySame(const std::vector<std::string>& texts, DType dtype, int64_t slots, int rounds, uint64_t seed) {
   Random random(seed);
   std::vector<std::unique_ptr<Population>> populations;
@@ -99,7 +99,7 @@ void PlaySame(const std::vector<std::string>& texts, DType dtype, int64_t slots,
       uint8_t* screen = screens.data() + slot * size;
       Change(&random, shape, screen);
       states.push_back(slot);
-      rows.push_back(random.Chance(80) ? slot / 2 : random.Below(slots));  // mostly the same one, which two share
+      rows.push_back(random.Chance(80) ? slot / 2 : random.Below(slots));  // usually the same row, shared by two slots
       observations.insert(observations.end(), screen, screen + size);
     }
     std::vector<std::vector<float>> results;

@@ -1,5 +1,5 @@
-// Random networks whose products underflow, so that sums are zeros of either sign: played in several ways, which must
-// give the same bits.
+// Random networks whose products underflow, so that sums are zeros of both signs. They are evaluated in several ways,
+// which must give bit-identical results.
 #ifndef NEUROEVO_TESTS_NATIVE_POPULATION_TINY_NETWORKS_H_
 #define NEUROEVO_TESTS_NATIVE_POPULATION_TINY_NETWORKS_H_
 
@@ -39,7 +39,7 @@ inline std::string Activation(Random* random) {
   return random->Chance(20) ? text : text + kAll[random->Below(8)] + "; ";
 }
 
-// Some convolutions and dense layers, narrow and wide.
+// Returns a network of a few narrow or wide convolutions and dense layers.
 inline std::string RandomNetwork(Random* random) {
   const bool image = random->Chance(60);
   std::string text = random->Chance(50) ? "input uint8 " : "input float32 ";
@@ -59,7 +59,7 @@ inline std::string RandomNetwork(Random* random) {
   return text + Concat("dense ", 1 + random->Below(20), " 1", random->Chance(50) ? "; bias" : "");
 }
 
-// Weights and inputs of one size each, with zeros: products and sums that are ordinary, denormal or nothing.
+// Returns a weight or input of the given magnitude, or zero, so that products and sums are normal, denormal or zero.
 inline float Value(Random* random, int64_t size) {
   static const float kSizes[] = {1.8f, 1e-20f, 1e-30f, 1e-38f, 1e-42f, 1.4e-45f};
   if (random->Chance(15)) return 0.0f * random->Sign();
@@ -74,8 +74,7 @@ inline std::vector<float> Values(Random* random, int64_t n) {
   return values;
 }
 
-// How slots are played: by which backend, whether it may remember their last step, and whether each has a call of its
-// own.
+// Way of evaluating slots: the backend, whether it may cache their last step, and whether slots have separate calls.
 struct Way {
   const char* backend;
   bool remembers, alone;
@@ -104,7 +103,7 @@ inline std::vector<float> Outputs(const Player& player, const std::vector<int64_
   return out;
 }
 
-// A random network, some rows of weights and some members: all ways must give the bits of the first.
+// Evaluates a random network with rows of weights and members; all ways must be bit-identical to the first.
 inline void CheckNetwork(uint64_t seed, const std::vector<Way>& ways, std::string (*make)(Random*) = RandomNetwork) {
   Random random(seed);
   const std::string text = make(&random);
@@ -163,7 +162,7 @@ inline void CheckNetwork(uint64_t seed, const std::vector<Way>& ways, std::strin
                            " of bits ", ToBits(out[i]), ", expected bits ", ToBits(expected[i])));
       }
     }
-    const std::vector<char> other = observe(kSlots);  // the same here and there, so that slots' memory counts
+    const std::vector<char> other = observe(kSlots);  // partly unchanged, so that the slots' memory is used
     for (size_t i = 0; i < other.size(); i += 4 + random.Below(40)) {
       if (bytes) observations[i] = other[i];
       if (!bytes && i % 4 == 0) std::copy_n(&other[i], 4, &observations[i]);

@@ -1,8 +1,8 @@
-// Whether a zero is left out of a sum changes no bit of it, its sign included: the CPU backend with every slot alone
-// and with slots of several rows in a call, with what it remembers of slots and without, against the reference.
+// Skipping zeros changes no bit of a sum, including its sign: the CPU backend with a separate call per slot and with
+// slots of several rows in a call, with and without the memory of slots, compared with the reference.
 //
-// NEUROEVO_TEST_NETWORKS=100000 NEUROEVO_TEST_FIRST_NETWORK=1000 build/native/tests/tiny_networks_test runs others, and
-// more.
+// NEUROEVO_TEST_NETWORKS=100000 NEUROEVO_TEST_FIRST_NETWORK=1000 build/native/tests/tiny_networks_test runs more
+// networks and starts with another one.
 #include "native/population/tiny_networks.h"
 
 #include <cstdlib>

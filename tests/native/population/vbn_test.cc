@@ -1,5 +1,5 @@
-// Virtual batch normalization: statistics by hand, the CPU backend against the reference bit by bit, whatever the
-// number of threads and whoever shares the call; rows filled anew; and every error.
+// Virtual batch normalization: statistics computed by hand; the CPU backend is bit-identical to the reference for any
+// number of threads and any other slots in the call; refilled rows; and every error.
 #include "networks/vbn.h"
 
 #include <cmath>
@@ -25,7 +25,7 @@ const char kVirtualBn[] =
     "input uint8 84 84 4; conv 16 8 8 4 same 1.0; vbn; bias; relu; conv 32 4 4 2 same 1.0; vbn; bias; relu; "
     "dense 256 1.0; vbn; bias; relu; dense 18 1.0; bias";
 
-// A population whose row r plays network r % networks, with biases that are not zero.
+// Population whose row r has network r % networks, with nonzero biases.
 struct Rows {
   std::unique_ptr<Population> population;
 
@@ -77,7 +77,7 @@ std::vector<T> Observations(const std::string& text, int64_t count, uint64_t see
   return values;
 }
 
-// Prints a hash of the results, which is to be the same on every architecture.
+// Prints a hash of the results, which must be the same on every architecture.
 template <class T>
 void CheckBackendsAgree(const std::string& text, int64_t references) {
   const auto batch = Observations<T>(text, references, 5), seen = Observations<T>(text, 6, 6);
@@ -125,7 +125,7 @@ TEST(StatisticsByHand) {
     CHECK_EQ(rows.Forward<float>({0}, {4, 5}), (std::vector<float>{2 * factor, 0}));
     CHECK_EQ(rows.Forward<float>({0}, {2, 6}), (std::vector<float>{0, constant}));
 
-    // Positions count as observations do: values of one channel at two positions.
+    // Positions are treated like observations: values of one channel at two positions.
     Rows positions(backend, {"input float32 2 1; vbn; dense 2 1"}, 1);
     positions.SetReference(kTwoObservations);
     positions.Prepare();
@@ -133,7 +133,7 @@ TEST(StatisticsByHand) {
     const float of_all = static_cast<float>(1 / std::sqrt(variance + 1e-3));
     CHECK_EQ(positions.population->Statistics(0), (std::vector<float>{mean, of_all}));
 
-    // The second vbn sees what the first has made: mean 0 and a variance of 1 / 1.001.
+    // The second vbn normalizes the output of the first: mean 0 and a variance of 1 / 1.001.
     Rows twice(backend, {"input float32 2; vbn; vbn; dense 1 1"}, 1);
     twice.SetReference(kTwoObservations);
     twice.Prepare();
@@ -193,9 +193,9 @@ TEST(TwoNetworksOfWhichOneHasVbn) {
   const auto batch = Observations<float>(with, 9, 1), seen = Observations<float>(with, 4, 2);
   for (const std::string backend : {"cpu", "reference"}) {
     Rows both(backend, {with, without}, 4), alone(backend, {with}, 4);
-    both.population->Prepare({1, 3});  // free without a reference batch, too
+    both.population->Prepare({1, 3});  // does nothing, also without a reference batch
     CHECK_THROWS(both.population->Prepare({1, 2}),
-                 "row 2 is of a network with vbn, and there is no reference batch: call SetReference first");
+                 "row 2 has a network with vbn, but no reference batch is set: call SetReference first");
     for (Rows* rows : {&both, &alone}) rows->SetReference(batch);
     both.Prepare();
     alone.population->Prepare({0, 2});
@@ -204,10 +204,10 @@ TEST(TwoNetworksOfWhichOneHasVbn) {
     const std::vector<float> out = both.Forward({2, 1, 0, 3}, seen);
     const std::vector<float> first = alone.Forward<float>({2}, {seen.begin(), seen.begin() + 6});
     CHECK_EQ(Bits({out.begin(), out.begin() + 3}), Bits(first));
-    // A row that changes hands needs no statistics any more, and the other way round.
+    // A row that changes its network no longer needs statistics, and vice versa.
     both.population->Perturb({2, 3}, {1, 0}, {7, 8}, {1, 1});
     both.Forward<float>({2}, {seen.begin(), seen.begin() + 6});
-    CHECK_THROWS(both.Forward<float>({3}, {seen.begin(), seen.begin() + 6}), "row 3 is of a network with vbn");
+    CHECK_THROWS(both.Forward<float>({3}, {seen.begin(), seen.begin() + 6}), "row 3 has a network with vbn");
   }
 }
 
@@ -218,7 +218,7 @@ TEST(RowsFilledAnewAreToBePreparedAnew) {
     Rows rows(backend, {text}, 4), fresh(backend, {text}, 4);
     for (Rows* each : {&rows, &fresh}) each->SetReference(batch);
     Population& p = *rows.population;
-    const char* refused = "row 1 is of a network with vbn and was not prepared since it was filled: call Prepare first";
+    const char* refused = "row 1 has a network with vbn and was not prepared since it was filled: call Prepare first";
     CHECK_THROWS(rows.Forward({1}, seen), refused);
     CHECK_THROWS(p.Statistics(1), refused);
     rows.Prepare();
@@ -231,10 +231,10 @@ TEST(RowsFilledAnewAreToBePreparedAnew) {
     for (const auto& fill : fills) {
       fill();
       CHECK_THROWS(rows.Forward({0, 1}, Observations<float>(text, 2, 3)), refused);
-      rows.Forward({0, 2, 3}, Observations<float>(text, 3, 3));  // the others still are prepared
+      rows.Forward({0, 2, 3}, Observations<float>(text, 3, 3));  // the other rows are still prepared
       p.Prepare({1});
       CHECK(Bits(p.Statistics(1)) != Bits(first));
-      // What the row held before has left no trace.
+      // The row's previous content has no effect.
       std::vector<float> now(theta.size());
       p.Read({1}, now.data(), static_cast<int64_t>(now.size()));
       fresh.population->Assign({3}, {0}, now.data(), static_cast<int64_t>(now.size()));
@@ -285,14 +285,14 @@ TEST(Errors) {
     CHECK_THROWS(p.SetReference(kTwoObservations.data(), -1), "the reference batch has -1 observations");
     CHECK_THROWS(p.SetReference(kTwoObservations.data(), int64_t{1} << 40), "observations, expected 1 to 1048576");
     CHECK_THROWS(p.SetReference(nullptr, 2), "observations is null");
-    CHECK_THROWS(p.Prepare({0}), "row 0 is of a network with vbn, and there is no reference batch");
+    CHECK_THROWS(p.Prepare({0}), "row 0 has a network with vbn, but no reference batch is set");
     rows.SetReference(kTwoObservations);
     CHECK_THROWS(rows.SetReference(kTwoObservations),
-                 "the reference batch is set already, to 2 observations, expected it once");
+                 "the reference batch is already set, with 2 observations; set it only once");
     CHECK_THROWS(p.Prepare({0, 2}), "row 2 is out of range [0, 2)");
     CHECK_THROWS(p.Prepare({-1}), "row -1 is out of range [0, 2)");
     CHECK_THROWS(p.Statistics(7), "row 7 is out of range [0, 2)");
-    CHECK_THROWS(rows.Forward({0}, kTwoObservations), "row 0 is of a network with vbn");  // nothing was prepared
+    CHECK_THROWS(rows.Forward({0}, kTwoObservations), "row 0 has a network with vbn");  // nothing was prepared
     p.Prepare({});
     auto empty = Population::Make(backend, {Network::Parse(text)}, 1, p.pool());
     CHECK_THROWS(empty->Prepare({0}), "row 0 has no network yet");
@@ -302,6 +302,6 @@ TEST(Errors) {
     const auto make = [&] {
       Population::Make(backend, {Network::Parse(bytes)}, 1, std::make_shared<ThreadPool>(1), DType::kInt8);
     };
-    CHECK_THROWS((make(), 0), "network 0 cannot be evaluated as int8: layer 2 'vbn' makes fractions");
+    CHECK_THROWS((make(), 0), "network 0 cannot be evaluated as int8: layer 2 'vbn' is not supported");
   }
 }

@@ -126,7 +126,7 @@ TEST(ARowIsKeptWhileItIsPlayedAndUntilItIsNeeded) {
   const int64_t row_a = refill.live.rows[0];
   CHECK_EQ(refill.live.rows, (Ints{row_a, row_a}));
   PutOnes(&queue, 0, {0, 1}, {0});
-  refill = TakeNow(&queue, 0);  // b, beside the a of slot 1
+  refill = TakeNow(&queue, 0);  // b, in addition to a in slot 1
   const int64_t row_b = 1 - row_a;
   CHECK_EQ(refill.live.rows, (Ints{row_b, row_a}));
   CHECK_EQ(refill.init_rows, (Ints{row_b}));
@@ -160,13 +160,13 @@ TEST(PutAddsUpAndRecords) {
   CHECK_EQ(queue.Results().size(), 0);
   queue.Put(0, {0, 1}, rewards, second, {{"broke", 2, {1, 2, 4}, {7}}});
   queue.Put(0, {0}, rewards, all, {EpisodeEnd()});
-  CHECK_EQ(queue.TotalSteps(), 7);  // that of the episode that goes on included
+  CHECK_EQ(queue.TotalSteps(), 7);  // including the running episode's step
   const std::vector<EpisodeResult> results = queue.Results();
   CHECK_EQ(results.size(), 2);
   CHECK_EQ(results[0].id, 71);
   CHECK_EQ(results[0].total_reward, -9);
   CHECK_EQ(results[0].steps, 3);
-  CHECK_EQ(results[0].end.failure, "broke");  // what the pool reports goes with it
+  CHECK_EQ(results[0].end.failure, "broke");  // includes the pool's report
   CHECK_EQ(results[0].end.retries, 2);
   CHECK_EQ(results[0].end.observation_sums, (std::vector<double>{1, 2, 4}));
   CHECK_EQ(results[0].end.behavior, std::vector<uint8_t>{7});
@@ -178,7 +178,7 @@ TEST(PutAddsUpAndRecords) {
   double sums[6];
   CopyRows(results, &EpisodeEnd::observation_sums, sums);
   CHECK_EQ(std::vector<double>(sums, sums + 6), (std::vector<double>{1, 2, 4, 0, 0, 0}));
-  CHECK_EQ(queue.Results().size(), 0);  // handed out once
+  CHECK_EQ(queue.Results().size(), 0);  // each result is returned once
 }
 
 TEST(AReturnThatIsNotFiniteIsAFailure) {
@@ -218,13 +218,13 @@ TEST(TheRefillFlag) {
   queue.Submit({Episode(4, genome), Episode(5, genome)});
   TakeNow(&queue, 0);
   queue.Close();
-  CHECK(PutOnes(&queue, 0, {0, 1}, {}).refill);  // so that the lane comes and hears that it is over
+  CHECK(PutOnes(&queue, 0, {0, 1}, {}).refill);  // so that the lane calls Take and sees that the queue is closed
 }
 
 TEST(LowerPriorityNumbersComeFirst) {
   EpisodeQueue queue(1, 2, 0);
   queue.Submit({Episode(30, MakeGenome(0)), Episode(31, MakeGenome(0))}, 3);
-  CHECK_EQ(TakeNow(&queue, 0).seeds, (std::vector<uint64_t>{530, 531}));  // nothing more urgent is there
+  CHECK_EQ(TakeNow(&queue, 0).seeds, (std::vector<uint64_t>{530, 531}));  // nothing more urgent is queued
   queue.Submit({Episode(40, MakeGenome(1))}, 4);
   queue.Submit({Episode(32, MakeGenome(2))}, 3);
   queue.Submit({Episode(20, MakeGenome(3)), Episode(21, MakeGenome(3))}, 2);
@@ -234,7 +234,7 @@ TEST(LowerPriorityNumbersComeFirst) {
   for (int i = 0; i < 5; ++i) {
     CHECK(PutOnes(&queue, 0, {0, 1}, done).refill);
     const Refill refill = TakeNow(&queue, 0);
-    CHECK_EQ(refill.slots, (Ints{0}));  // what plays in slot 1 goes on, however low its priority
+    CHECK_EQ(refill.slots, (Ints{0}));  // slot 1's episode continues, however low its priority
     seeds.push_back(refill.seeds.at(0));
   }
   CHECK_EQ(seeds, (std::vector<uint64_t>{500, 520, 521, 532, 540}));
@@ -334,7 +334,7 @@ TEST(OtherErrors) {
 
 TEST(AWaitingTakeIsResumed) {
   EpisodeQueue queue(3, 1, 0);
-  std::map<int64_t, Refill> resumed;  // lane -> what it was given
+  std::map<int64_t, Refill> resumed;  // lane -> its refill
   const auto take = [&](int64_t lane) { queue.Take(lane, [&, lane](Refill r) { resumed[lane] = std::move(r); }); };
   for (int64_t lane : {2, 0, 1}) take(lane);
   CHECK_EQ(resumed.size(), 0);
@@ -355,7 +355,7 @@ TEST(AWaitingTakeIsResumed) {
   CHECK(resumed.at(2).closed);
   CHECK(TakeNow(&queue, 2).closed);
   queue.Submit({Episode(7, MakeGenome(3))});
-  CHECK_EQ(resumed.at(0).seeds, (std::vector<uint64_t>{507}));  // the others go on
+  CHECK_EQ(resumed.at(0).seeds, (std::vector<uint64_t>{507}));  // the other lanes continue
   queue.Close();                                                // by Close
   CHECK_EQ(resumed.size(), 3);
   CHECK(resumed.at(1).closed);

@@ -24,7 +24,7 @@ namespace {
 const char kNetwork[] = "input float32 4; dense 8 1.0; bias; tanh; dense 3 1.0; bias";
 const char kWideNetwork[] = "input float32 4; dense 20 1.0; vbn; bias; relu; dense 3 1.0; bias";
 
-// Somebody to tell when a toy has been stepped so often; for tests that act in the middle of a run.
+// Callback after a given number of steps of a toy, for tests that act in the middle of a run.
 struct Bell {
   std::mutex mutex;
   std::condition_variable changed;
@@ -214,7 +214,7 @@ struct Setup {
   std::string backend = "cpu";
 };
 
-// Everything that RunLanes needs.
+// Arguments of RunLanes.
 struct Run {
   std::shared_ptr<ThreadPool> pool;
   EnvPool envs;
@@ -318,7 +318,7 @@ TEST(ErrorsReachTheCaller) {
       Run negative(setup);
       CHECK_THROWS(negative.Play(WithBad(EpisodeOf(900, 1, good, -4))), "is -4, expected 0 or more");
 
-      Run few_rows(setup);  // the queue believes in rows that the population does not have
+      Run few_rows(setup);  // the queue uses rows that the population does not have
       EpisodeQueue far(lanes, slots, 1000);
       far.Submit(Episodes());
       CHECK_THROWS(RunLanes(&few_rows.envs, few_rows.population.get(), &far, 120), "is out of range [0, ");
@@ -329,7 +329,7 @@ TEST(ErrorsReachTheCaller) {
       unfilled.source_row = 1;
       CHECK_THROWS(empty_row.Play({EpisodeOf(0, 1, unfilled)}), "row 1 has no network yet");
 
-      // The failed run left nothing behind in the environments.
+      // The failed run has no effect on later episodes of the environments.
       EpisodeQueue next(lanes, slots, kParents);
       next.Submit(Episodes());
       CheckResults(RunLanes(&stumbling.envs, stumbling.population.get(), &next, 120), PlayInTurn(Episodes()));

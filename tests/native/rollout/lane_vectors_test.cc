@@ -1,5 +1,5 @@
-// The lane runner on a toy robot: float64 observations, normalized or not, and vectors of actions, one output or
-// several bins each. Held against playing one episode after the other, with normalization and policy written out here.
+// The lane runner on a toy robot: float64 observations, normalized or not, and action vectors with one output or
+// several bins per component. Compared with sequential play, with normalization and policy reimplemented here.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -104,7 +104,7 @@ std::vector<QueuedEpisode> Episodes() {
   return episodes;
 }
 
-// Shows an observation as the network is to see it.
+// Return an observation in the form of the network's input.
 void Normalize(int64_t normalizer, const double* seen, float* shown, std::vector<double>* sums) {
   for (int64_t i = 0; i < kSize; ++i) {
     shown[i] = static_cast<float>(seen[i]);
@@ -210,7 +210,7 @@ TEST(AStepIsBookedWithWhatThePoolTells) {
   double rewards[3];
   bool dones[3];
   envs.Step(refill.slots, actions, rewards, dones);
-  // What is refused takes nothing from the pool that is still to be booked.
+  // A rejected Put takes no ends from the pool.
   CHECK_THROWS(PutStep(&queue, &envs, 1, refill.slots, rewards, dones), "lane 1 is out of range [0, 1)");
   const double four_rewards[] = {0, 0, 0, 0};
   const bool four_dones[] = {false, true, true, false};
@@ -223,9 +223,9 @@ TEST(AStepIsBookedWithWhatThePoolTells) {
   CHECK_EQ(results[0].end.failure + "|", "|");
   CHECK_EQ(results[1].id, 9);
   CHECK_EQ(results[1].end.failure, "action[0] is inf, expected a finite number");
-  // One that the pool knows nothing of books nothing.
+  // A slot without an end in the pool records nothing.
   dones[0] = true;
-  CHECK_THROWS(PutStep(&queue, &envs, 0, {0}, rewards, dones), "slot 0 has no ended episode");
+  CHECK_THROWS(PutStep(&queue, &envs, 0, {0}, rewards, dones), "slot 0 has no finished episode");
   CHECK_EQ(queue.TotalSteps(), 3);
 }
 
@@ -253,7 +253,7 @@ TEST(TheCInterface) {
   CHECK(std::isnan(actions[2]) && actions[3] == 1);
   CHECK_EQ(neuroevo_env_actions(envs, outputs, 1, 3, actions), NEUROEVO_INVALID_ARGUMENT);
   CHECK_EQ(neuroevo_env_actions(envs, outputs, -1, kActions, actions), NEUROEVO_INVALID_ARGUMENT);
-  CHECK_EQ(std::string(neuroevo_last_error()), "outputs of -1 networks, expected 0 or more");
+  CHECK_EQ(std::string(neuroevo_last_error()), "number of networks is -1, expected 0 or more");
   double rewards[2];
   uint8_t dones[2];
   CHECK_EQ(neuroevo_env_step(envs, slots, 2, actions, rewards, dones), 0);

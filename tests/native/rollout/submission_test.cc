@@ -1,5 +1,5 @@
-// Episodes as arrays: what BuildEpisodes makes of them, how the C interface plays them, and that every bad value in
-// them is an error that says so, before anything is read out of bounds.
+// Episodes as arrays: the results of BuildEpisodes, playing them with the C interface, and an error for every invalid
+// value, before anything is read out of bounds.
 #include "rollout/submission.h"
 
 #include <cmath>
@@ -75,7 +75,7 @@ const char kNetwork[] = "input float32 2; dense 3 1.0; bias";  // D = 9
 constexpr int64_t kSize = 9, kParents = 2, kLanes = 2, kSlots = 2;
 constexpr double kMean[] = {0.25, -1}, kStd[] = {0.5, 3};
 
-// 7 episodes of 4 genomes with 5 mutations and 2 thetas. A test may spoil the arrays, or what points to them.
+// 7 episodes of 4 genomes with 5 mutations and 2 thetas. Tests may invalidate the arrays or the pointers to them.
 struct Arrays {
   std::vector<int64_t> episode_genomes = {0, 1, 2, 3, 0, 2, 2};
   std::vector<uint64_t> episode_seeds = {10, 11, 12, kBreaks, 14, ~uint64_t{0}, 16};
@@ -142,7 +142,7 @@ struct Arrays {
   }
 };
 
-// What the C interface plays with.
+// Objects of the C interface.
 struct Native {
   neuroevo_env_pool* envs = nullptr;
   neuroevo_population* population = nullptr;
@@ -284,7 +284,7 @@ TEST(ARolloutTakesEpisodesUntilItIsClosed) {
       neuroevo_results_free(results);
     }
   };
-  for (int64_t round = 0; round < 20; ++round) {  // ids that none has had before
+  for (int64_t round = 0; round < 20; ++round) {  // new ids in each round
     std::iota(ids.begin(), ids.end(), 100 * round);
     std::iota(genome_ids.begin(), genome_ids.end(), 100 * round + 50);
     CHECK_EQ(neuroevo_rollout_submit(rollout, &arrays.episodes, 20 - round), NEUROEVO_OK);
@@ -413,7 +413,7 @@ TEST(BadLanesAndLengths) {
         "1099511627776 lanes of 3 slots, expected at most 65536 slots in all");
   const float outputs[3] = {};
   int32_t actions[1];
-  check(neuroevo_env_actions(native.envs, outputs, -1, 3, actions), "outputs of -1 networks, expected 0 or more");
+  check(neuroevo_env_actions(native.envs, outputs, -1, 3, actions), "number of networks is -1, expected 0 or more");
   check(neuroevo_env_actions(native.envs, outputs, 1, -3, actions),
         "the networks have -3 outputs, expected one per action: 3");
   const int64_t slots[] = {0};

@@ -1,5 +1,5 @@
-// Genomes and episodes for tests of the episode queue. What the rows hold is followed with symbols: a row's "weights"
-// are the recipe that the refills have carried out on it.
+// Genomes and episodes for tests of the episode queue. Rows are tracked symbolically: a row's "weights" are the recipe
+// that the refills have applied to it.
 #ifndef NEUROEVO_TESTS_NATIVE_ROLLOUT_SYMBOLIC_ROWS_H_
 #define NEUROEVO_TESTS_NATIVE_ROLLOUT_SYMBOLIC_ROWS_H_
 
@@ -39,7 +39,7 @@ inline QueuedEpisode Episode(int64_t id, Genome genome) {
   return {id, 500 + static_cast<uint64_t>(id), 10 * id, genome};
 }
 
-// A Take that does not have to wait.
+// Take that must not wait.
 inline Refill TakeNow(EpisodeQueue* queue, int64_t lane) {
   std::optional<Refill> taken;
   queue->Take(lane, [&](Refill refill) { taken = std::move(refill); });
@@ -47,7 +47,7 @@ inline Refill TakeNow(EpisodeQueue* queue, int64_t lane) {
   return *taken;
 }
 
-// Books a step in which every slot earns 1.
+// Record a step in which every slot gets reward 1.
 inline EpisodeQueue::PutResult PutOnes(EpisodeQueue* queue, int64_t lane, const Ints& slots,
                                        const std::set<int64_t>& done) {
   const std::vector<double> rewards(slots.size(), 1);
@@ -57,7 +57,7 @@ inline EpisodeQueue::PutResult PutOnes(EpisodeQueue* queue, int64_t lane, const 
   return queue->Put(lane, slots, rewards.data(), dones.get(), std::vector<EpisodeEnd>(ended));
 }
 
-// What a row holds that was assigned.
+// Content of an assigned row.
 inline std::string Text(int32_t network, const Theta& theta) {
   return "theta " + std::to_string(network) + " " + std::to_string(theta->at(1));
 }
@@ -67,7 +67,7 @@ inline std::string Text(uint64_t seed, float scale, int64_t spread) {
   return " " + std::to_string(seed) + "*" + std::to_string(scale) + "*row " + std::to_string(spread);
 }
 
-// What a row holds: a source row, or network and theta or seed, and the mutations since.
+// Content of a row: a source row, or network and theta or seed, and the mutations since.
 inline std::string Text(const GenomeRecipe& genome) {
   std::string text = genome.theta ? Text(genome.network, genome.theta)
                      : genome.source_row >= 0
@@ -77,7 +77,7 @@ inline std::string Text(const GenomeRecipe& genome) {
   return text;
 }
 
-// Carries out refills on symbols.
+// Symbolic executor of refills.
 class Rows {
  public:
   explicit Rows(int64_t first_row) {

@@ -1,4 +1,4 @@
-"""One call of an op: how it is made, noted and judged."""
+"""Calls of ops: execution, logging and comparison with the expected result."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REFUSALS = (  # what an op may answer; all others are of something that went wro
     TypeError,
 )
 
-# Held by whoever calls a function: whose cancellation a function hears is one global of TensorFlow, not a thread's.
+# Held during calls of functions: TensorFlow's cancellation manager of functions is a global, not per thread.
 FUNCTIONS = threading.Lock()
 
 _NAMES = {"float32": "float", "float64": "double"}  # of dtypes in messages of TensorFlow
 
 
 class Wrong(AssertionError):
-    """An op did what it must not do."""
+    """Error for an op with incorrect behavior."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What native code of ours has allocated and nobody can free any more, told by AddressSanitizer's leak detection."""
+"""Memory leaks of neuroevo's native code, found by AddressSanitizer's leak detection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 _BLOCKS = re.compile(r"^(?:Direct|Indirect) leak of .*\n(?: +#\d+ .*\n)+", re.MULTILINE)
-# Frames that allocate for whoever calls them: the runtime, the standard library, and templates of TensorFlow's headers.
+# Frames that allocate for their callers: the runtime, the standard library, and templates of TensorFlow's headers.
 _HELPERS = re.compile(r"/libsanitizer/|/libasan\.so|/libstdc\+\+\.so|/include/")
 _OURS = re.compile(r"\bcustom_ops/|/libneuroevo_\w+\.so")
 
@@ -22,7 +22,7 @@ def own_leaks(folder: Path) -> str:
         folder: Where the sanitizer may write its report.
 
     Returns:
-        What it says of each leak, "" where there is none.
+        The report on each leak, "" without leaks.
     """
     runtime = ctypes.CDLL(None)
     if not hasattr(runtime, "__lsan_do_recoverable_leak_check"):

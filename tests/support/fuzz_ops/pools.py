@@ -49,7 +49,7 @@ def make(caller: Caller, slots: int, name: str) -> Pool | None:
 class Pool:
     """A pool and its like.
 
-    handle: for the ops. live: slots whose episodes go on.
+    handle: for the ops. live: slots with running episodes.
     """
 
     def __init__(self, handle: tf.Tensor, like: EnvPool):

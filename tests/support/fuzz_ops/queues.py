@@ -1,4 +1,4 @@
-"""Calls of the ops of episode queues, each compared with a model in Python of what it hands out and books."""
+"""Calls of the ops of episode queues, each compared with a Python model of the queue."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class Queue:
         expected = [(slot, each.seed, each.max_frames, each.normalizer) for slot, each in started]
         got = [taken.slots, taken.seeds, taken.max_frames, taken.normalizers]
         live = {slot: self._live[slot].row for slot in self._live_of(lane)}
-        # A cancelled step is told nothing of what goes on in its lane.
+        # A cancelled step receives no information about its lane.
         if bool(taken.closed) != closed or list(zip(*(each.numpy().tolist() for each in got), strict=True)) != expected:
             raise Wrong(f"{caller.where}: lane {lane} took {taken}, expected closed = {closed} and to start {expected}")
         if rows != live and not (closed and not rows):

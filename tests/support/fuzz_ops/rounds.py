@@ -14,7 +14,7 @@ from tests.support.fuzz_ops.values import Draw
 
 CALLS = 400  # of a round, or a little more
 _THREADS = 3
-_MOST = 6  # objects at a time
+_MOST = 6  # concurrent objects
 
 Subject = pools.Pool | populations.Population | queues.Queue
 

@@ -117,7 +117,7 @@ def _damage(draw: Draw, given: Submission, genomes: int, first_row: int) -> None
             "episode_normalizers": (-2, -(2**63)),
             "episode_ids": (-1, -(2**63)),
         }
-    if len(given.episodes) > 0 and genomes == 1:  # of a genome without episodes the queue hears nothing
+    if len(given.episodes) > 0 and genomes == 1:  # the queue receives no genome without episodes
         damages |= {"genome_ids": (-1, -(2**63)), "genome_sources": (-2, first_row, *far)}
         damages |= {"chain_spreads": (-2, first_row, *far)} if mutations else {}
     name = draw.choice(list(damages))

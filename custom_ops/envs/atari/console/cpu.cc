@@ -1,7 +1,7 @@
-// What each instruction does is in MOS Technology's programming manual of 1976 and, for the undocumented ones, in
-// J. West's and M. Mäkelä's "Documentation for the NMOS 65xx/85xx Instruction Set" (1994). Where these leave a choice,
-// the choice is ALE's, against which tests compare: of cycles, only those of crossing a page are counted late; a
-// pointer at 0xff has its high byte at 0x100; decimal mode sets N, V and Z from the decimal result.
+// The instructions are described in MOS Technology's programming manual of 1976 and, if undocumented there, in J.
+// West's and M. Mäkelä's "Documentation for the NMOS 65xx/85xx Instruction Set" (1994). Where these leave a choice, the
+// behavior is ALE's, with which tests compare it: only the cycles of page crossings are counted late; a pointer at 0xff
+// has its high byte at 0x100; decimal mode sets N, V and Z from the decimal result.
 #include "envs/atari/console/cpu.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace {
 
 using Page = ale::stella::System::PageAccess;
 
-constexpr int kPageBits = 6, kPageMask = 63;  // of the system's table of pages
+constexpr int kPageBits = 6, kPageMask = 63;  // pages of the system's page table
 constexpr uint16_t kAddressMask = 0x1fff;
-constexpr int kReserve = 2 * kCodePageBytes;  // instructions that may be run before their number is looked at
+constexpr int kReserve = 2 * kCodePageBytes;  // instructions that may run between checks of the instruction limit
 
-// Cycles of each instruction without those of branches taken and of pages crossed.
+// Cycles of each instruction without the extra cycles of taken branches and page crossings.
 constexpr uint8_t kCycles[256] = {
     7, 6, 2, 8, 3, 3, 5, 5, 3, 2, 2, 2, 4, 4, 6, 6,  // 0
     2, 5, 2, 8, 4, 4, 6, 6, 2, 4, 2, 7, 4, 4, 7, 7,  // 1
@@ -42,7 +42,7 @@ constexpr bool IsRiot(uint16_t address) { return (address & 0x1280) == 0x280; }
 
 }  // namespace
 
-// Whether the chips are where every console has them, which some cartridges change.
+// Return whether the chips are at their standard addresses, which some cartridges change.
 bool Cpu::FindDevices() {
   if (devices_ != Devices::kUnknown) return devices_ == Devices::kPlain;
   devices_ = Devices::kOthers;
@@ -61,7 +61,7 @@ bool Cpu::FindDevices() {
   return true;
 }
 
-// Returns whether the cartridge shows something else than it did.
+// Return whether the cartridge's visible memory has changed.
 bool Cpu::SynchronizeView() {
   const Page* pages = mySystem->myPageAccessTable + kCartridgePages;
   std::array<const uint8_t*, kCartridgePages> memory;
@@ -84,7 +84,7 @@ const DecodedPage* Cpu::DecodeHere(uint16_t address) {
   const int page = (address & kAddressMask) >> kPageBits, next = (page + 1) % kPages;
   const Page* pages = mySystem->myPageAccessTable;
   const uint8_t* memory = pages[page].directPeekBase;
-  // What can be written may change.
+  // Writable memory may change.
   const auto is_written = [&](const uint8_t* bytes) {
     return std::any_of(pages, pages + kPages, [&](const Page& each) { return each.directPokeBase == bytes; });
   };
@@ -106,7 +106,7 @@ __attribute__((noinline)) uint8_t Cpu::ReadDevice(uint16_t address, uint32_t cyc
   return value;
 }
 
-// Everything but the television chip. Returns the cycles afterward.
+// Write to any device except the television chip. Returns the cycle count afterward.
 __attribute__((noinline)) uint32_t Cpu::WriteDevice(uint16_t address, uint8_t value, uint32_t cycles) {
   mySystem->myCycles = cycles;
   if (IsRiot(address)) {
@@ -118,14 +118,15 @@ __attribute__((noinline)) uint32_t Cpu::WriteDevice(uint16_t address, uint8_t va
   return mySystem->myCycles;
 }
 
-// How many times at least a loop that reads the timer goes on, of which each time is as the last but for the cycles.
+// Return a lower bound of the remaining iterations of a loop that polls the timer; iterations differ only in the
+// cycles.
 uint32_t Cpu::TimerLoops(const Instruction& load, uint32_t cycles) const {
   const Instruction& branch = *(&load + 3);
   const int64_t since = static_cast<int64_t>(cycles + 4 - 1 - static_cast<uint32_t>(riot_->myCyclesWhenTimerSet));
   const int64_t timer = riot_->myTimer;
   const int64_t value = timer - (since >> riot_->myIntervalShift) - 1;
   if (since < 0 || value < 1) return 0;
-  int64_t least = 1;  // of the values with which it goes on for sure
+  int64_t least = 1;  // smallest timer value for which the loop certainly continues
   if (load.opcode == 0x2c) {
     least = 0;
   } else if (branch.opcode == 0x30) {
@@ -143,7 +144,7 @@ bool Cpu::execute(uint32_t instructions) {
   myExecutionStatus &= FatalErrorBit;
   if (myExecutionStatus != 0) return false;
 
-  // The places of the handlers below, each by its label.
+  // The addresses of the handlers below, by their labels.
 #define NEUROEVO_ROW(macro, h)                                                                                \
   macro(h##0) macro(h##1) macro(h##2) macro(h##3) macro(h##4) macro(h##5) macro(h##6) macro(h##7) macro(h##8) \
       macro(h##9) macro(h##a) macro(h##b) macro(h##c) macro(h##d) macro(h##e) macro(h##f)
@@ -169,25 +170,25 @@ bool Cpu::execute(uint32_t instructions) {
       place(&&far_90), place(&&far_b0), place(&&far_d0), place(&&far_f0),
       place(&&wait_ac), place(&&wait_ad), place(&&wait_ae), 0, place(&&wait_2c), 0, 0, 0,
       place(&&short_wait), place(&&long_wait), place(&&step), place(&&next_page), place(&&reenter), place(&&stop)};
-  // Where an instruction of 1 to 3 bytes goes on that exchanged the pages or stopped the processor.
+  // Continuation of an instruction of 1 to 3 bytes that switched banks or stopped the processor.
   static const Instruction reentered[kLongest + 1] = {{}, {}, {}, {place(&&reenter), 0, 0, 0}};
   static const Instruction stopped[kLongest + 1] = {{}, {}, {}, {place(&&stop), 0, 0, 0}};
   // clang-format on
   handlers_ = &handlers;
   SynchronizeView();
 
-  // Everything is in local variables, which a compiler can keep in registers.
+  // All state is in local variables, which a compiler can keep in registers.
   const char* const first = static_cast<const char*>(&&op_00);
   const Page* const pages = mySystem->myPageAccessTable;
   Tia* const tia = tia_;
-  uint8_t* const zero_page = ram_ - 0x80;  // whose first half is not memory
+  uint8_t* const zero_page = ram_ - 0x80;  // the first half of the zero page is not memory
   const Instruction* op;
-  uintptr_t origin;  // where the instruction at address 0 would be if its page were there
+  uintptr_t origin;  // hypothetical location of the decoded instruction for address 0
   int64_t left = instructions;
   uint32_t cycles;
   Registers r;
   uint16_t pc;
-  uint8_t bus = mySystem->myDataBusState;  // the last byte that was read or written, where that matters
+  uint8_t bus = mySystem->myDataBusState;  // the last byte read or written, kept only where it is used
   uint8_t value, low, last_opcode = 0;
   bool stops = false;
 
@@ -224,7 +225,7 @@ bool Cpu::execute(uint32_t instructions) {
   HANDLER(op_83) cycles += kCycles[0x83]; POINTER(ZERO_X, address) WRITE(address, r.a & r.x, 2) END(2)
   HANDLER(op_91) cycles += kCycles[0x91]; POINTER(static_cast<uint8_t>(op->operand), base)
     WRITE(static_cast<uint16_t>(base + r.y), r.a, 2) END(2)
-  // A write to WSYNC, at which the processor waits for the next line; what is written does not matter.
+  // A write to WSYNC, at which the processor waits for the next line; the value is ignored.
   HANDLER(short_wait)
     if (tia->Overruns(cycles + 3)) goto *(first + handlers[kDeviceHandlers + op->opcode]);
     cycles = tia->WaitForLine(cycles + 3); END(2)
@@ -352,11 +353,11 @@ bool Cpu::execute(uint32_t instructions) {
   HANDLER(op_ab) cycles += kCycles[0xab]; r.LoadBoth(static_cast<uint8_t>((r.a | 0xee) & op->operand)); END(2)
 // clang-format on
 
-// Whatever else there is: what ends a program, interrupts, and some undocumented instructions.
+// The remaining instructions: those that halt the processor, interrupts, and some undocumented ones.
 op_00 : op_40 : op_93 : op_9b : op_9c : op_9e : op_9f : op_02 : op_12 : op_22 : op_32 : op_42 : op_52 : op_62 : op_72
     : op_92 : op_b2 : op_d2 : op_f2 : step : pc = ADDRESS_OF(op);
 SAVE_REGISTERS
-mySystem->myDataBusState = bus;  // matters where the instruction itself is not in memory
+mySystem->myDataBusState = bus;  // used if the instruction itself is not in memory
 M6502Low::execute(1);
 if (myExecutionStatus != 0) return !(myExecutionStatus & FatalErrorBit) || (myExecutionStatus & StopExecutionBit);
 LOAD_REGISTERS
@@ -377,11 +378,11 @@ goto enter;
 stop_after_push : pc = static_cast<uint16_t>(ADDRESS_OF(op) + 1);
 stop : SAVE_REGISTERS IR = last_opcode;
 mySystem->myDataBusState = bus;
-myLastAccessWasRead = last_opcode == 0x20;  // a call, whose last access is to its second operand
+myLastAccessWasRead = last_opcode == 0x20;  // JSR, whose last access is the read of its second operand byte
 myExecutionStatus |= StopExecutionBit;
 return true;
 
-// The last few instructions, which are counted.
+// The last few instructions before the limit, which are counted.
 finish : pc = ADDRESS_OF(op);
 finish_here : SAVE_REGISTERS mySystem->myDataBusState = bus;
 return M6502Low::execute(static_cast<uint32_t>(left));

@@ -1,8 +1,8 @@
-// The console's processor, a 6507, as fast as we can interpret it. It takes the place of ALE's and is equal to it from
-// one frame to the next: registers, memory, cycles, and what every device sees.
+// Fast interpreter of the console's processor, a 6507. It replaces ALE's and is equivalent to it at frame boundaries:
+// registers, memory, cycles, and all accesses to devices.
 //
-// Machine code is decoded once (decoded_page.h). What that leaves out, such as code in a cartridge's memory or beside
-// addresses that exchange its banks, ALE's processor carries out instruction by instruction.
+// Machine code is decoded once (decoded_page.h). ALE's processor executes the remaining code, such as code in a
+// cartridge's RAM or next to addresses that switch banks, instruction by instruction.
 #ifndef NEUROEVO_ENVS_ATARI_CONSOLE_CPU_H_
 #define NEUROEVO_ENVS_ATARI_CONSOLE_CPU_H_
 
@@ -23,14 +23,14 @@ class Cpu final : public ale::stella::M6502Low {
  public:
   Cpu() : M6502Low(/*systemCyclesPerProcessorCycle=*/1) {}
 
-  // Runs until a device stops the processor, it has run this many instructions, or it meets one that it does not know,
-  // for which it returns false. As in ALE, an instruction's cycles are over before its first access to memory.
+  // Run until a device stops the processor, this many instructions have run, or an unsupported instruction occurs, for
+  // which it returns false. As in ALE, an instruction's cycles are counted before its first memory access.
   bool execute(uint32_t instructions) override;
 
  private:
-  static constexpr int kPages = 128, kCartridgePages = 64;  // of all memory; the cartridge has the second half
+  static constexpr int kPages = 128, kCartridgePages = 64;  // all pages; the cartridge has the second half
 
-  // What the cartridge shows, and the code there, decoded once it is reached.
+  // The cartridge's visible memory and its code, decoded when it is reached.
   struct View {
     std::array<const uint8_t*, kCartridgePages> memory;
     std::array<const DecodedPage*, kPages> code;
@@ -50,7 +50,7 @@ class Cpu final : public ale::stella::M6502Low {
   const HandlerTable* handlers_ = nullptr;
   std::vector<std::unique_ptr<View>> views_;
   View* view_ = nullptr;
-  bool exchanged_ = false;  // the cartridge's pages, by the last access
+  bool exchanged_ = false;  // whether the last access switched the cartridge's banks
 };
 
 }  // namespace neuroevo

@@ -9,7 +9,7 @@
 namespace neuroevo {
 namespace {
 
-// Bytes of each instruction. 0 are those that end the program, which are left to ALE.
+// Length of each instruction in bytes; 0 for instructions that halt the processor, which ALE executes.
 constexpr uint8_t kLengths[256] = {
     1, 2, 0, 2, 2, 2, 2, 2, 1, 2, 1, 2, 3, 3, 3, 3,  // 0
     2, 2, 0, 2, 2, 2, 2, 2, 1, 3, 1, 3, 3, 3, 3, 3,  // 1
@@ -30,15 +30,15 @@ constexpr uint8_t kLengths[256] = {
 };
 
 constexpr bool IsBranch(uint8_t opcode) { return (opcode & 0x1f) == 0x10; }
-// Whether an instruction's one operand is an address in the first 256 bytes, to which nothing is added.
+// Whether an instruction has zero-page addressing without an index.
 constexpr bool IsZeroPage(uint8_t opcode) { return (opcode & 0x1c) == 0x04; }
 
-// Whether the timer's value is at an address (or with `flag` whether it has run out).
+// Whether an address reads the timer's value, or with `flag` its expiry flag.
 bool IsTimer(uint16_t address, bool flag) { return (address & 0x1285) == (flag ? 0x285 : 0x284); }
 
-// What loads the timer and goes back to do so again while it has some value.
+// Whether the code is a loop that polls the timer: a load or test of the timer and a branch back to it.
 bool IsTimerWait(const uint8_t* code, int left) {
-  if (left < 5 || code[4] != 0xfb) return false;  // five bytes back
+  if (left < 5 || code[4] != 0xfb) return false;  // branch offset -5
   const uint16_t address = static_cast<uint16_t>(code[1] | code[2] << 8);
   if (code[0] == 0x2c) return code[3] == 0x10 && IsTimer(address, /*flag=*/true);  // BIT, BPL
   const bool loads = code[0] == 0xad || code[0] == 0xae || code[0] == 0xac;
@@ -70,7 +70,7 @@ Instruction At(const HandlerTable& handlers, const uint8_t* code, int place, int
 }  // namespace
 
 const DecodedPage* Decode(const HandlerTable& handlers, const uint8_t* page, const uint8_t* next, int quarter) {
-  // What the result depends on.
+  // Inputs on which the result depends.
   std::array<uint8_t, kCodePageBytes + 4> key{};
   std::memcpy(key.data(), page, kCodePageBytes);
   if (next != nullptr) std::memcpy(&key[kCodePageBytes], next, kLongest - 1);

@@ -1,5 +1,5 @@
-// Machine code that the processor has looked at once: for each byte of a page of memory the instruction that begins
-// there, with its operand and where in Cpu::execute it is carried out. Emulators of the same game share these pages.
+// Decoded machine code: for each byte of a memory page the instruction that starts there, with its operand and its
+// handler in Cpu::execute. Emulators of the same game share these pages.
 #ifndef NEUROEVO_ENVS_ATARI_CONSOLE_DECODED_PAGE_H_
 #define NEUROEVO_ENVS_ATARI_CONSOLE_DECODED_PAGE_H_
 
@@ -8,42 +8,42 @@
 
 namespace neuroevo {
 
-constexpr int kCodePageBytes = 64;  // as a page of ALE's system
-constexpr int kLongest = 3;         // bytes of an instruction
+constexpr int kCodePageBytes = 64;  // the page size of ALE's system
+constexpr int kLongest = 3;         // maximum bytes per instruction
 constexpr uint8_t kWsync = 0x02;    // the television chip's register that makes the processor wait for a line's end
 
-// Where an instruction is carried out: by its number, unless the decoder knows more.
+// Handler indices: an instruction's opcode, unless a specialized handler applies.
 enum InstructionHandler {
-  kOpcodeHandlers = 0,    // by its number
-  kDeviceHandlers = 256,  // of the zero page, where no memory is
-  kFarBranches = 512,     // to another page; by the number's highest three bits
-  kTimerWaits = 520,      // the same
-  kShortWait = 528,       // a write to WSYNC with an address of one byte, and of two
+  kOpcodeHandlers = 0,    // by opcode
+  kDeviceHandlers = 256,  // zero-page addresses that are not memory
+  kFarBranches = 512,     // branches to another page, by the opcode's highest three bits
+  kTimerWaits = 520,      // loads of the timer in polling loops, by the load's opcode
+  kShortWait = 528,       // writes to WSYNC with an address of one byte, and of two
   kLongWait,
-  kStepHandler,  // what is not decoded
+  kStepHandler,  // not decoded
   kNextPage,     // after the page's end
-  kReenter,      // after the pages were exchanged
+  kReenter,      // after a bank switch
   kStop,
   kInstructionHandlers
 };
 
 struct Instruction {
-  int32_t handler;   // the distance of its code from that of instruction 0
-  uint16_t operand;  // of branches, how far the next instruction is
+  int32_t handler;   // offset of the handler's code from that of opcode 0
+  uint16_t operand;  // for branches, the distance of the target
   uint8_t opcode;
   uint8_t taken_cycles;  // of branches
 };
 
 using DecodedPage = std::array<Instruction, kCodePageBytes + kLongest>;
 
-// Where in Cpu::execute the handlers are.
+// Offsets of the handlers in Cpu::execute.
 using HandlerTable = std::array<int32_t, kInstructionHandlers>;
 
-// Decodes `page`, 64 bytes. `next` is what follows it, or null where that is no memory; `quarter` is which part of 256
-// bytes the page is, since branches take longer out of these.
+// Decode `page`, 64 bytes. `next` is the following page, or null if that is not memory; `quarter` is the page's index
+// within its 256 bytes, since branches that leave them take longer.
 const DecodedPage* Decode(const HandlerTable& handlers, const uint8_t* page, const uint8_t* next, int quarter);
 
-// A page of which nothing is known, whose instructions are carried out one by one.
+// Return a page that is not decoded, whose instructions are executed one by one.
 const DecodedPage* UndecodedPage(const HandlerTable& handlers);
 
 }  // namespace neuroevo

@@ -1,4 +1,4 @@
-// Colors of a scanline's pixels, up to 64 at a time, from the sets of pixels of its objects.
+// Coloring of a scanline's pixels, up to 64 per iteration, from the sets of pixels of its objects.
 #ifndef NEUROEVO_ENVS_ATARI_CONSOLE_PAINT_H_
 #define NEUROEVO_ENVS_ATARI_CONSOLE_PAINT_H_
 
@@ -14,7 +14,7 @@ struct LineColors {
   uint8_t background, playfield, player0, player1;
 };
 
-// Sets of at most 64 pixels that have these colors; they share none, and the rest is background.
+// Disjoint sets of at most 64 pixels that have these colors; all other pixels are background.
 struct ColoredPixels {
   uint64_t playfield, player0, player1;
 };
@@ -82,9 +82,9 @@ inline void Store(const ColoredPixels& pixels, const LineColors& colors, uint64_
 
 #endif
 
-// Paints pixels [begin, end) of a line with the objects of a set, of which those in front hide the others: players, or
-// the playfield and the ball. A score is a playfield in the players' colors; beside other objects, what is in front has
-// no score, as in ALE.
+// Paint pixels [begin, end) of a line with the objects of a set. The objects in front, the players or the playfield and
+// the ball, hide the others. A score is a playfield in the players' colors; as in ALE, a playfield in front of other
+// objects is not a score.
 inline void Paint(const LineBits* objects, unsigned set, bool playfield_first, bool score, const LineColors& colors,
                   int begin, int end, uint8_t* line) {
   constexpr uint64_t kLeftHalf[3] = {~uint64_t{0}, 0xffff, 0};
@@ -97,7 +97,7 @@ inline void Paint(const LineBits* objects, unsigned set, bool playfield_first, b
       pixels.player0 &= ~pixels.playfield;
       pixels.player1 &= ~(pixels.playfield | pixels.player0);
     } else {
-      if (score) {  // the playfield has the players' colors, each in its half, and stays behind that player
+      if (score) {  // the playfield has the left or right player's color and is behind that player
         pixels.playfield = ball & ~playfield;
         pixels.player0 |= playfield & kLeftHalf[word];
         pixels.player1 |= playfield & ~kLeftHalf[word];

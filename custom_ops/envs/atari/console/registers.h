@@ -1,5 +1,5 @@
-// The processor's registers, and what instructions do with them. The flags N and Z are taken from the last result when
-// they are asked for.
+// The processor's registers and the operations of instructions on them. The flags N and Z are computed lazily from the
+// last result.
 #ifndef NEUROEVO_ENVS_ATARI_CONSOLE_REGISTERS_H_
 #define NEUROEVO_ENVS_ATARI_CONSOLE_REGISTERS_H_
 
@@ -10,7 +10,7 @@ namespace neuroevo {
 #define NEUROEVO_INLINE __attribute__((always_inline)) inline
 
 constexpr int FromDecimal(uint8_t digits) { return (digits >> 4) * 10 + (digits & 15); }
-// A negative number comes from what are no decimal digits; ALE then reads what is before its table.
+// Negative numbers result from invalid decimal digits; ALE then reads before the start of its table.
 constexpr uint8_t ToDecimal(int number) {
   if (number < 0) return static_cast<uint8_t>(FromDecimal(static_cast<uint8_t>(number)));
   return static_cast<uint8_t>(number % 100 / 10 << 4 | number % 10);
@@ -103,7 +103,7 @@ struct Registers {
   NEUROEVO_INLINE uint8_t Ror(uint8_t value) { return ShiftRight(value, carry); }
   NEUROEVO_INLINE uint8_t Inc(uint8_t value) { return static_cast<uint8_t>(value + 1); }
   NEUROEVO_INLINE uint8_t Dec(uint8_t value) { return static_cast<uint8_t>(value - 1); }
-  // Undocumented ones.
+  // Undocumented operations.
   NEUROEVO_INLINE void AndCarry(uint8_t value) {
     And(value);
     carry = a >> 7;

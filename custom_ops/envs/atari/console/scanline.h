@@ -1,5 +1,5 @@
-// A scanline of the television chip as sets of pixels, 160 bits for each object, so that many pixels cost as much as
-// one: two objects collide where both have a bit.
+// A scanline of the television chip as sets of pixels, 160 bits for each object, so that many pixels are processed in
+// parallel: two objects collide where both have a bit.
 #ifndef NEUROEVO_ENVS_ATARI_CONSOLE_SCANLINE_H_
 #define NEUROEVO_ENVS_ATARI_CONSOLE_SCANLINE_H_
 
@@ -9,12 +9,12 @@
 namespace neuroevo {
 
 constexpr int kLineWidth = 160;                      // pixels, each a clock of the chip
-constexpr int kLineClocks = 228, kBlankClocks = 68;  // of a line, and of the part before its pixels
+constexpr int kLineClocks = 228, kBlankClocks = 68;  // clocks of a line, and of the part before its pixels
 
-// The objects that a line shows, and the bits that stand for them in a set of objects.
+// The objects on a line; the values are bit indices in a set of objects.
 enum TiaObject { kPlayer0, kMissile0, kPlayer1, kMissile1, kBall, kPlayfield, kTiaObjects };
 
-// The order of the registers that say how objects move.
+// The objects in the order of their motion registers.
 inline constexpr TiaObject kMotionOrder[5] = {kPlayer0, kPlayer1, kMissile0, kMissile1, kBall};
 
 class LineBits {
@@ -22,12 +22,12 @@ class LineBits {
   LineBits() = default;
   LineBits(uint64_t first, uint64_t second, uint64_t third) : words_{first, second, third} {}
 
-  // Adds a pattern of at most 32 bits, bit 0 leftmost, from pixel x on, 0 <= x < 160; what is beyond the line's end
-  // goes on at its start. Without a choice of words by index, so that all three can stay in registers.
+  // Add a pattern of at most 32 bits, bit 0 leftmost, at pixel x, 0 <= x < 160, wrapping around at the line's end.
+  // Words are not indexed dynamically, so that all three can stay in registers.
   void Add(uint32_t pattern, int x) {
     const int word = x / 64, shift = x % 64;
     const uint64_t low = uint64_t{pattern} << shift;
-    const uint64_t high = shift > 32 ? uint64_t{pattern} >> (64 - shift) : 0;  // of the next word
+    const uint64_t high = shift > 32 ? uint64_t{pattern} >> (64 - shift) : 0;  // part in the next word
     words_[0] |= word == 0 ? low : 0;
     words_[1] |= word == 1 ? low : word == 0 ? high : 0;
     words_[2] |= word == 2 ? low : word == 1 ? high : 0;
@@ -41,7 +41,7 @@ class LineBits {
   uint64_t words_[3] = {0, 0, 0};  // the last one has 32
 };
 
-// The bits of words [i] that are in pixels [begin, end).
+// Mask of the bits of words [i] that are in pixels [begin, end).
 inline uint64_t LineWindow(int i, int begin, int end) {
   const int low = begin - 64 * i, high = end - 64 * i;
   if (high <= 0 || low >= 64) return 0;
@@ -50,7 +50,7 @@ inline uint64_t LineWindow(int i, int begin, int end) {
   return from & to;
 }
 
-// Tables over bytes.
+// Lookup tables indexed by byte.
 struct ByteTables {
   std::array<uint8_t, 256> reversed{};
   std::array<uint16_t, 256> doubled{};     // each bit twice
@@ -70,15 +70,15 @@ constexpr ByteTables MakeByteTables() {
 }
 inline constexpr ByteTables kByteTables = MakeByteTables();
 
-// Where a player's or missile's copies begin, for each mode of NUSIZ; -1 after the last.
+// Offsets of a player's or missile's copies for each mode of NUSIZ; -1 after the last copy.
 inline constexpr int8_t kCopies[8][4] = {{0, -1},     {0, 16, -1}, {0, 32, -1},     {0, 16, 32, -1},
                                          {0, 64, -1}, {0, -1},     {0, 32, 64, -1}, {0, -1}};
 
-// A player: its graphics, the leftmost pixel in the highest bit, at x in a mode of NUSIZ. The first copy may be absent.
+// Pixels of a player with the given graphics, leftmost pixel in the highest bit, at x in a mode of NUSIZ.
 inline LineBits PlayerBits(uint8_t graphics, int x, int mode, bool without_first) {
   LineBits bits;
   const uint8_t pattern = kByteTables.reversed[graphics];
-  if (mode == 5 || mode == 7) {  // twice and four times as wide, a pixel later
+  if (mode == 5 || mode == 7) {  // double and quadruple width, shifted right by a pixel
     if (without_first) return bits;
     bits.Add(mode == 5 ? kByteTables.doubled[pattern] : kByteTables.quadrupled[pattern], (x + 1) % kLineWidth);
     return bits;
@@ -101,7 +101,7 @@ inline LineBits BallBits(int x, int size) {
   return bits;
 }
 
-// The playfield's 20 bits, PF2 highest and PF0's four lowest, on both halves of the line.
+// Pixels of the playfield's 20 bits, PF2 highest and PF0's four lowest, on both halves of the line.
 inline LineBits PlayfieldBits(uint32_t playfield, bool reflected) {
   const ByteTables& tables = kByteTables;
   // From left to right: PF0 from bit 4 of the register on, PF1 backward, PF2.
@@ -117,7 +117,7 @@ inline LineBits PlayfieldBits(uint32_t playfield, bool reflected) {
   return LineBits(pixels(0) | pixels(1) << 32, pixels(2) | pixels(3) << 32, pixels(4));
 }
 
-// The collision latches of two objects each, in ALE's order.
+// Collision latches, one for each pair of objects, in ALE's order.
 struct CollisionLatch {
   TiaObject a, b;
 };
@@ -126,7 +126,7 @@ inline constexpr CollisionLatch kCollisionLatches[15] = {
     {kPlayer0, kPlayfield},  {kPlayer0, kBall},     {kPlayer1, kPlayfield},  {kPlayer1, kBall},
     {kMissile0, kPlayfield}, {kMissile0, kBall},    {kMissile1, kPlayfield}, {kMissile1, kBall},
     {kBall, kPlayfield},     {kPlayer0, kPlayer1},  {kMissile0, kMissile1}};
-// Which latches a set of objects can set.
+// Compute the latches that each set of objects can set.
 constexpr std::array<uint16_t, 64> MakePossibleCollisions() {
   std::array<uint16_t, 64> possible{};
   for (int set = 0; set < 64; ++set) {
@@ -138,7 +138,7 @@ constexpr std::array<uint16_t, 64> MakePossibleCollisions() {
 }
 inline constexpr std::array<uint16_t, 64> kPossibleCollisions = MakePossibleCollisions();
 
-// Those of `wanted` latches whose objects share a pixel of [begin, end).
+// Return those of the `wanted` latches whose objects overlap in pixels [begin, end).
 inline uint16_t Collisions(const LineBits* objects, uint16_t wanted, int begin, int end) {
   uint16_t found = 0;
   uint64_t window[3];

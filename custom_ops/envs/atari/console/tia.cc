@@ -1,6 +1,6 @@
-// The television chip's registers: what a write does, what a read gives, and the pieces of lines between them. Longer
-// than other files, since all of it is on the hot path and shares small functions that the compiler puts into one
-// another; frames are in tia_frames.cc, saved states in tia_state.cc, pixels in scanline.h and paint.h.
+// The television chip's registers: effects of writes, values of reads, and the drawing of line segments in between.
+// This file is longer than others, since all of it is on the hot path and shares small inlined functions; frames are in
+// tia_frames.cc, saved states in tia_state.cc, pixels in scanline.h and paint.h.
 #include "envs/atari/console/tia.h"
 
 #include <ale/emucore/Console.hxx>
@@ -16,7 +16,7 @@ namespace {
 
 using ale::stella::Controller;
 
-constexpr int kMotionBlank = 8;  // pixels that a motion makes black
+constexpr int kMotionBlank = 8;  // pixels blanked by a motion
 
 // Bits of priority_and_score.
 constexpr uint8_t kScore = 0x40, kPriority = 0x80;
@@ -73,7 +73,7 @@ enum Register : uint8_t {
 constexpr TiaObject PlayerOf(int player) { return player == 0 ? kPlayer0 : kPlayer1; }
 constexpr TiaObject MissileOf(int player) { return player == 0 ? kMissile0 : kMissile1; }
 
-// When a write takes effect, in clocks after the processor's. The playfield goes by fours.
+// Delay of a write's effect, in clocks after the processor's write. The playfield changes at multiples of four clocks.
 constexpr std::array<int8_t, 64> MakeDelays() {
   std::array<int8_t, 64> delays{};
   for (int early : {VBLANK, REFP0, REFP1, GRP0, GRP1}) delays[early] = 1;
@@ -91,10 +91,10 @@ int Delay(uint8_t address, int in_line) {
 
 constexpr uint64_t Bit(int address) { return uint64_t{1} << address; }
 constexpr uint64_t Bits(int first, int last) { return (Bit(last) << 1) - Bit(first); }
-// Those that can be settled: to set one to what it was changes nothing, or only where others were set meanwhile.
+// Registers that can settle: setting one to its current value changes nothing, or only if others were set meanwhile.
 constexpr uint64_t kSettling = Bit(VBLANK) | Bits(NUSIZ0, PF2) | Bits(GRP0, RESMP1);
 
-// Those that have nothing to do with the picture or with what is read from the chip, and addresses without a register.
+// Registers that affect neither the picture nor values read from the chip, and addresses without a register.
 constexpr uint64_t kApart = Bit(VSYNC) | Bit(WSYNC) | Bit(RSYNC) | Bits(AUDC0, AUDV1) | ~(Bit(CXCLR + 1) - 1);
 
 TiaState::Place PlaceOf(const TiaState& state, TiaObject object) {
@@ -147,7 +147,7 @@ uint32_t WithPlayfield(uint32_t playfield, uint8_t address, uint8_t value) {
   return (playfield & 0x00fff) | static_cast<uint32_t>(value) << 12;
 }
 
-// Latches that the objects may set and have not set.
+// Return the collision latches that the objects can set and have not set.
 uint16_t WantedCollisions(const TiaState& state) {
   return kPossibleCollisions[state.objects] & static_cast<uint16_t>(~state.collisions);
 }
@@ -162,12 +162,12 @@ LineBits PixelsOf(const TiaState& state, int object) {
   return PlayerBits(state.shown_graphics[object == kPlayer0 ? 0 : 1], x, mode, place & TiaState::kWithoutFirst);
 }
 
-// The column in which an object begins whose position is reset.
+// Return the column at which an object starts after a reset of its position.
 int ResetColumn(int in_line, int in_blank, int delay) {
   return in_line < kBlankClocks ? in_blank : (in_line - kBlankClocks + delay) % kLineWidth;
 }
 
-// A reset right after a motion puts an object elsewhere, since both count clocks.
+// Return the column after a reset right after a motion, which differs because both count clocks.
 int ResetAfterMotion(const TiaState& state, uint8_t address, int clock, int in_line, int column) {
   const int since = clock - state.last_motion_clock;
   if (address == RESM0) return since == 60 && in_line == 69 ? 8 : column;
@@ -200,17 +200,17 @@ void EndLine(TiaState& state) {
 
 }  // namespace
 
-// How far ALE has drawn at an access, whether it changed something or not.
+// Return the clock up to which ALE has drawn at an access, even if the access changed nothing.
 int Tia::DrawnClock(const Access& access) const {
   return access.clock + Delay(access.address, (access.clock - state_.frame_start) % kLineClocks);
 }
 
-// ALE colors four pixels at once where it sees but playfield and background. Where a frame ends among four, the rest of
-// them then has the color of the first.
+// ALE colors four pixels at once if there are only playfield and background. If a frame ends within four such pixels,
+// the rest of them get the color of the first.
 void Tia::ColorBeyondEnd(uint8_t* screen) const {
   const int x = kLineClocks - state_.left_of_line - kBlankClocks, first = x & ~3;
   if (x <= 0 || x >= kLineWidth || x == first || (state_.vblank & 2)) return;
-  if (DrawnClock(before_last_) > state_.drawn_to - (x - first)) return;  // it did not see the first with the others
+  if (DrawnClock(before_last_) > state_.drawn_to - (x - first)) return;  // ALE drew the first pixel separately
   constexpr auto kSet = [](auto... objects) { return ((1 << objects) | ...); };
   const bool score = state_.priority_and_score & kScore;
   const int set = state_.objects, without_playfield = set & ~kSet(kPlayfield);
@@ -228,7 +228,7 @@ void Tia::ColorBeyondEnd(uint8_t* screen) const {
   const uint64_t four = uint64_t{0xf} << first % 64;
   for (int objects = without_playfield; objects != 0; objects &= objects - 1) {
     const int object = __builtin_ctz(static_cast<unsigned>(objects));
-    TiaState whole = state_;  // a player counts wherever it might be seen
+    TiaState whole = state_;  // a player counts wherever it might be visible
     whole.shown_graphics[0] = whole.shown_graphics[1] = 0xff;
     if (PixelsOf(whole, object).word(first / 64) & four) return;
   }
@@ -255,7 +255,7 @@ uint8_t Tia::Read(uint16_t address, uint8_t bus) {
   SetLast(clock, 0);
   const uint8_t noise = bus & 0x3f;
   const int reg = address & 0xf;
-  if (reg < 8) {  // two latches; CXBLPF has one
+  if (reg < 8) {  // two latches; CXBLPF has only one
     Advance(state_, clock);
     constexpr uint8_t kFirst[8] = {0, 2, 4, 6, 8, 10, 12, 13};
     const unsigned latches = state_.collisions >> kFirst[reg];
@@ -280,7 +280,7 @@ uint8_t Tia::Read(uint16_t address, uint8_t bus) {
   }
 }
 
-// Whether the capacitor of a paddle of r ohms has been charged since it was dumped.
+// Read a paddle: whether its capacitor has been charged since it was dumped.
 uint8_t Tia::Paddle(Controller::Jack jack, Controller::AnalogPin pin, uint8_t noise) const {
   const int r = myConsole.controller(jack).read(pin);
   if (r == Controller::minimumResistance) return 0x80 | noise;
@@ -298,7 +298,7 @@ uint8_t Tia::peek(uint16_t address) {
 void Tia::poke(uint16_t full_address, uint8_t value) {
   const uint8_t address = full_address & 0x3f;
   const int clock = static_cast<int>(mySystem->cycles()) * 3;
-  Advance(state_, clock + Delay(address, ClockInLine(clock)));  // at once, for who looks at the state meanwhile
+  Advance(state_, clock + Delay(address, ClockInLine(clock)));  // not deferred, since the state may be read meanwhile
   if (Write(address, value, mySystem->cycles())) mySystem->m6502().stop();
   if (address == WSYNC && mySystem->m6502().lastAccessWasRead()) {
     mySystem->incrementCycles(CycleOfNextLine(mySystem->cycles()) - mySystem->cycles());
@@ -323,7 +323,7 @@ bool Tia::WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops
 bool Tia::WriteChange(uint8_t address, uint8_t value, uint32_t cycles) {
   const int clock = static_cast<int>(cycles) * 3;
   if (clock == last_.clock && (settled_ >> last_.address & 1)) {
-    // The second write of an instruction. ALE has drawn up to the first, which we may have passed over.
+    // The second write of an instruction. ALE has drawn up to the first write, which we may have skipped.
     if (!drawing_) current_.Add({clock, last_.address, written_[last_.address]});
     Advance(state_, clock + Delay(last_.address, ClockInLine(clock)));
   }
@@ -345,7 +345,7 @@ uint8_t Tia::Color(const TiaState& state, uint8_t value) const {
 }
 
 void Tia::Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int in_line) {
-  // Motion registers and their clearing are not on the line before the next motion.
+  // Motion registers and HMCLR do not affect the line before the next motion.
   if ((address < HMP0 || address > HMBL) && address != HMCLR) Advance(state, clock + Delay(address, in_line));
   switch (address) {
     case VBLANK:
@@ -439,7 +439,7 @@ void Tia::Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int 
       settled_ &= ~Bit(GRP1);
       ShowBall(state);
       break;
-    case HMM0:  // Cosmic Ark's trick: a motion that is changed while it goes on
+    case HMM0:  // Cosmic Ark's trick: the motion is changed while it is in progress
       if (clock == state.last_motion_clock + 21 * 3 && state.motion[kMissile0] == 7 && value >> 4 == 6) {
         Advance(state, clock);
         state.cosmic_ark = state.line_end_matters = true;
@@ -490,7 +490,7 @@ void Tia::Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int 
   }
 }
 
-// A player whose position is set while a copy is shown or about to be is shown there once more.
+// A player whose position is reset while a copy is being drawn, or is about to be, is also drawn at the new position.
 void Tia::ResetPlayer(TiaState& state, int player, int clock, int in_line) {
   const TiaObject object = PlayerOf(player);
   const int column = ResetColumn(in_line, 3, 5);
@@ -525,18 +525,18 @@ void Tia::Move(TiaState& state, int clock, int in_line) {
   state.cosmic_ark = false;
 }
 
-// Goes on to a clock, through pieces of lines of which nothing is to be known.
+// Advance to a clock without drawing or detecting collisions.
 void Tia::PassOver(TiaState& state, int clock) {
-  const int from = kLineClocks - state.left_of_line, to = from + clock - state.drawn_to;  // clocks of this line
+  const int from = kLineClocks - state.left_of_line, to = from + clock - state.drawn_to;  // relative to this line
   constexpr int kBlankEnd = kBlankClocks + kMotionBlank;
   if ((from < kBlankEnd && to >= kBlankEnd) || to >= kLineClocks + kBlankEnd) state.motion_blank = false;
   state.drawn_to = clock;
-  const int lines = to <= kLineClocks ? 0 : (to - 1) / kLineClocks;  // a line's end belongs to it
+  const int lines = to <= kLineClocks ? 0 : (to - 1) / kLineClocks;  // a line includes its end
   state.left_of_line = kLineClocks - (to - lines * kLineClocks);
   state.line_pixel += lines * kLineWidth;
 }
 
-// Goes on from where the picture is to a clock, through pieces of lines.
+// Draw from the current position of the picture up to a clock, in pieces of lines.
 void Tia::Draw(TiaState& state, int clock) {
   clock = std::min(clock, state.display_stop);
   if (target_ == nullptr && !state.line_end_matters && ((state.vblank & 2) || WantedCollisions(state) == 0)) {
@@ -561,7 +561,7 @@ void Tia::Draw(TiaState& state, int clock) {
       if (target_ != nullptr) {
         const int pixel = state.line_pixel + std::max(from - kBlankClocks, 0),
                   black = kBlankClocks + kMotionBlank - from;
-        if (black == kMotionBlank) {  // the usual case, which the compiler makes one store
+        if (black == kMotionBlank) {  // the usual case, which the compiler turns into one store
           std::fill_n(target_ + pixel, kMotionBlank, uint8_t{0});
         } else {
           std::fill_n(target_ + pixel, black, uint8_t{0});
@@ -577,7 +577,7 @@ void Tia::Draw(TiaState& state, int clock) {
   } while (state.drawn_to < clock);
 }
 
-// Pixels [begin, end) of the line: their collisions and, if they are drawn, their colors.
+// Compute the collisions and, if they are drawn, the colors of pixels [begin, end) of the line.
 void Tia::Span(TiaState& state, int begin, int end) {
   uint8_t* line = target_ == nullptr ? nullptr : target_ + state.line_pixel;
   if (state.vblank & 2) {

@@ -1,4 +1,4 @@
-// The television chip from frame to frame: which are drawn at once, which when they are looked at, and snapshots.
+// Frames of the television chip: immediate and deferred drawing, and snapshots.
 #include <ale/emucore/Console.hxx>
 #include <ale/emucore/M6502.hxx>
 #include <ale/emucore/System.hxx>
@@ -19,11 +19,11 @@ Tia::Tia(const ale::stella::Console& console, ale::stella::Settings& settings)
     : TIA(console, settings), screens_{myCurrentFrameBuffer, myPreviousFrameBuffer} {}
 
 void Tia::reset() {
-  const bool partial = state_.partial, greyed = state_.greyed;  // which ALE leaves as they are
+  const bool partial = state_.partial, greyed = state_.greyed;  // not changed by ALE's reset
   state_ = TiaState();
   state_.partial = partial;
   state_.greyed = greyed;
-  TIA::reset();  // frameReset(), too
+  TIA::reset();  // also calls frameReset()
 }
 
 void Tia::frameReset() {
@@ -42,7 +42,7 @@ void Tia::frameReset() {
   ForgetWrites();
 }
 
-// Where what was written before, or when, is not known.
+// For states in which the values or times of earlier writes are unknown.
 void Tia::ForgetWrites() {
   settled_ = 0;
   last_ = before_last_ = {state_.drawn_to, 0};
@@ -121,7 +121,7 @@ void Tia::EndFrame() {
   frame.end = current_.end;
 }
 
-// A frame that does not cover the screen leaves standing what was there: then both have to be drawn.
+// A frame that does not cover the screen keeps parts of the earlier frame: then both must be drawn.
 void Tia::FinishFrame() {
   Frame& before = frame_of(myCurrentFrameBuffer);
   if (drawing_) {
@@ -136,7 +136,7 @@ void Tia::FinishFrame() {
   target_ = myCurrentFrameBuffer;
 }
 
-// Draws what was on the screen before where the frame that goes on has not drawn yet.
+// Draw the screen's earlier frame where the current frame has not drawn yet.
 void Tia::KeepScreen() {
   const int in_line = kLineClocks - state_.left_of_line;
   const int begin = std::max(state_.line_pixel + std::max(in_line - kBlankClocks, 0), blanked_to_);

@@ -48,7 +48,7 @@ bool Tia::save(ale::stella::Serializer& out) {
   return true;
 }
 
-// As in ALE, where objects are on the line, and so the screen, is not part of the saved state.
+// As in ALE, the objects' masks on the line, and so the screen, are not part of the saved state.
 bool Tia::load(ale::stella::Deserializer& in) {
   try {
     if (in.getString() != name()) return false;

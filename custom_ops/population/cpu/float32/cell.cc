@@ -1,4 +1,4 @@
-// The cell of an lstm: vectors go over units.
+// The cell of an lstm, vectorized over units.
 #include <algorithm>
 
 #include "core/simd.h"

@@ -1,10 +1,10 @@
-// Convolution: a block of output pixels by a few vectors of channels, all in registers, goes over the taps.
+// Convolution: for a block of output pixels and a few vectors of channels, whose sums are in registers, loop over taps.
 //
-// A tap is a place in the kernel's window: row, column, channel. ReLU and black screens make many inputs zero, mostly
-// the same channels in neighboring pixels: a block leaves out the taps that are zero in all of its windows, which it
-// sees in the image's marks, 64 taps at a time. Screens have large flat areas: a pixel whose window holds what its left
-// neighbor's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
-// before the next; sums wait in the output meanwhile.
+// A tap is a position in the kernel's window: row, column, channel. ReLU and black screens make many inputs zero, often
+// in the same channels of neighboring pixels. A block skips the taps that are zero in all of its windows; it finds them
+// in the image's marks, 64 taps per word. Screens have large flat areas: if the windows of a pixel and its left
+// neighbor are equal, the output is copied. Weights larger than the L1 cache are processed in chunks, each for all
+// pixels before the next one; meanwhile, partial sums are stored in the output.
 #include <algorithm>
 #include <type_traits>
 
@@ -20,32 +20,31 @@ namespace {
 constexpr int kWord = ImageMarks::kWord;
 constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
 
-// The most vectors of channels in a block.
+// Largest number of channel vectors per block.
 constexpr int kWidest = 4;
 
-// Pixels of a block: enough sums to hide the latency of fused multiply-adds and to make up for the loads of weights.
-// Fewer waste less on zeros that only some of them have. By forward_bench.
+// Pixels per block: enough sums to hide the latency of fused multiply-adds and to amortize the loads of weights.
+// Smaller blocks multiply fewer zeros that only some of their pixels have. Tuned with forward_bench.
 constexpr int BlockPixels(int vectors, bool dense) {
   if (kVectorRegisters == 32) return vectors == 4 ? (dense ? 5 : 3) : vectors == 2 ? (dense ? 10 : 6) : 8;
   return vectors == 4 ? 3 : vectors == 2 ? (dense ? 6 : 4) : 12;
 }
 
-// Bytes of weights that all pixels use before the next ones: what stays in the L1 cache beside the inputs and outputs
-// that pass. Shorter vectors are fed well from the L2 cache.
+// Bytes of weights per chunk, which stay in the L1 cache while inputs and outputs are streamed. For shorter vectors,
+// the L2 cache is fast enough.
 constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 256 << 10;
 
-// Some of a convolution's words.
+// Range of a convolution's words.
 struct Chunk {
   const ConvWord *begin, *end;
-  bool begins, ends;  // the sums
+  bool begins, ends;  // whether the sums start or end with this chunk
 };
 
-// Of a chunk at most, so that a block's marks fit beside its sums.
+// Most words per chunk, which bounds the memory for a block's marks.
 constexpr int64_t kChunkWords = 16;
 
-// The taps of a chunk at which not all of a block's windows are zero, in order, as marks: a loop over those of each
-// word, which are all read first, so that the next one is in a register when the processor mispredicts a word's last
-// tap.
+// Taps of a chunk at which not all of a block's windows are zero, in order, as marks. All words are read before the
+// loop over their marks, so that the next word is in a register when the processor mispredicts the last tap of a word.
 class MarkedTaps {
  public:
   template <int kPixels>
@@ -59,7 +58,7 @@ class MarkedTaps {
     }
   }
 
-  // body(place in a window, weights).
+  // Calls body(offset in a window, weights) for each tap.
   template <class Body>
   __attribute__((always_inline)) void ForEach(const float* weights, int64_t filters, const Body& body) const {
     const int64_t words = chunk_.end - chunk_.begin;
@@ -78,12 +77,12 @@ class MarkedTaps {
   uint64_t wanted_[kChunkWords];
 };
 
-// The same as a list, whose loop ends once. It takes longer to write, and several blocks of channels use it.
+// The same taps as a list, with a single loop. Building the list takes longer, but several blocks of channels reuse it.
 class ListedTaps {
  public:
   template <int kPixels>
   void Find(const ConvPixel* pixels, const Chunk& chunk, int64_t filters) {
-    const RawWords floats = RawWords{} + static_cast<uint32_t>(filters);  // of a row of weights
+    const RawWords floats = RawWords{} + static_cast<uint32_t>(filters);  // floats per row of weights
     begin_ = chunk.begin->weights;
     count_ = 0;
     for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
@@ -114,14 +113,14 @@ class ListedTaps {
   static constexpr int64_t kMost = kChunkWords * kWord + kLanes;  // whole vectors are written
   int64_t begin_, count_;
   int32_t places_[kMost];
-  int32_t rows_[kMost];  // of weights, from begin_ on
+  int32_t rows_[kMost];  // offsets of the rows of weights, relative to begin_
 };
 
-// By forward_bench. Longer vectors have less to do for each tap, and all channels in one block.
+// Chosen with forward_bench. With longer vectors, a tap takes less time, and all channels are in one block.
 using Taps = std::conditional_t<kVectorRegisters == 32, MarkedTaps, ListedTaps>;
 
-// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel. Inlined, GCC 12 would
-// keep weights in memory for want of registers.
+// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, starting at `channel`. If this were inlined, GCC 12
+// would run out of registers and keep weights in memory.
 template <int kPixels, int kVectors>
 __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const Taps& taps,
                                         const float* weights, int64_t filters, const Epilogue& epilogue, int channel) {
@@ -136,7 +135,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
     }
   }
   taps.ForEach(weights + channel, filters, [&](int64_t place, const float* row) {
-    // What there is less of stays in registers, where these are few.
+    // With few registers, keep the smaller of the two operands in registers.
     if constexpr (kVectorRegisters == 16 && kPixels < kVectors) {
       Floats value[kPixels];
 #pragma GCC unroll 16
@@ -179,14 +178,14 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
   }
 }
 
-// All pixels, in blocks of those that a layer with blocks of kVectors vectors has. After the last pixel there are as
-// many copies of it as a block may still take.
+// Computes all pixels, in blocks sized for kVectors vectors. The last pixel must be followed by enough copies of it to
+// complete the last block.
 template <int kVectors, bool kDense>
 void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64_t filters, const Epilogue& epilogue,
                  const ConvPixel* pixels, int64_t count) {
   constexpr int kPixels = BlockPixels(kVectors, kDense);
   static_assert(kPixels <= kMostBlockPixels, "");
-  const ConvWord *const first = words.data(), *const last = first + words.size() - 1;  // the last one only ends them
+  const ConvWord *const first = words.data(), *const last = first + words.size() - 1;  // the last word is a sentinel
   Taps taps;
   for (Chunk chunk = {first, first, false, false}; chunk.end < last;) {
     const auto end_of = [&](const ConvWord* begin) {
@@ -201,7 +200,7 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
     chunk.end = end_of(chunk.begin);
     chunk.begins = chunk.begin == first;
     chunk.ends = chunk.end == last;
-    // Meanwhile the next chunk comes, a few lines a block.
+    // Meanwhile prefetch the next chunk, a few cache lines per block.
     const float *next = weights + chunk.end->weights, *next_end = weights + end_of(chunk.end)->weights;
     const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
     for (int64_t i = 0; i < count; i += kPixels) {
@@ -220,7 +219,7 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
   }
 }
 
-// The dot products of kPlaces pixels' windows with a row of A.
+// Computes the dot products of kPlaces pixels' windows with a row of A.
 template <int kPlaces>
 void Dots(const Layer& layer, const float* a, int64_t in_pitch, const ConvPixel* pixels, std::vector<float>* copy,
           float* dots) {
@@ -244,7 +243,7 @@ void Dots(const Layer& layer, const float* a, int64_t in_pitch, const ConvPixel*
   for (int p = 0; p < kPlaces; ++p) dots[p] = sums[p].Total();
 }
 
-// What follows the sums of a member's pixels, which its factors are added to first.
+// Finishes the sums of a member's pixels: adds the contribution of its factors, then applies the epilogue.
 void FinishMember(const Layer& layer, const Epilogue& epilogue, int64_t in_pitch, const ConvPixel* pixels,
                   int64_t count, std::vector<float>* copy) {
   constexpr int kPlaces = kVectorRegisters / 4;
@@ -292,7 +291,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   const int64_t in_rows = ConvMarks::RowsRead(layer), in_values = (width - 1) * step + row_taps;
   const ImageMarks& non_zero = marks.non_zero;
   ImageMarks& differs = scratch->differs;
-  // Where few values are zeros, and where weights do not stay in the L1 cache, larger blocks.
+  // Use larger blocks if few values are zero or the weights do not fit into the L1 cache.
   const bool dense = 3 * marks.count > 2 * in_rows * in_values || kWord * filters * sizeof(float) > kChunkBytes;
   const bool finds_copies = flat && width > 1 && places == nullptr;
   if (finds_copies) {
@@ -303,9 +302,9 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
           y, [&](int64_t i) { return AnyBit(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))); });
     }
   }
-  // Both lists are written without a branch, since it would be mispredicted half of the time.
+  // Both lists are written without a branch, which would be mispredicted half of the time.
   const size_t most = static_cast<size_t>(height) * width + kMostBlockPixels;
-  if (scratch->copies.size() < most) {  // the last one to grow, so the other one has
+  if (scratch->copies.size() < most) {  // grown last, so pixels is large enough if copies is
     scratch->pixels.resize(most);
     scratch->copies.resize(most);
   }

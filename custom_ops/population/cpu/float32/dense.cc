@@ -1,8 +1,8 @@
-// Fully connected layers: only rows of weights whose inputs are not zero are read.
+// Fully connected layers. Rows of weights whose inputs are zero are not read.
 //
-// Up to 16 slots, and few units: the inputs that are not zero in all of up to 8 slots are listed first, then their rows
-// are streamed. More slots: each goes by itself over a piece of the weights that the L1 cache holds, so that it leaves
-// out its own zeros, which are others than its neighbors', while the next piece is on its way.
+// With up to 16 slots or few units, the inputs that are not zero in every one of up to 8 slots are listed first, then
+// their rows are streamed. With more slots, each slot separately processes a piece of the weights that fits into the L1
+// cache, so it can skip its own zeros, which differ between slots, while the next piece is being prefetched.
 #include <algorithm>
 #include <iterator>
 
@@ -15,12 +15,12 @@ namespace neuroevo {
 
 namespace {
 
-// Rows of weights go in panels: all columns of a panel before the next one, while the next one is being prefetched.
-// Of 8, 16, 32 and 64 rows forward_bench likes 8 best.
+// Rows of weights are processed in panels: all columns of a panel while the next panel is being prefetched. 8 rows were
+// the fastest of 8, 16, 32 and 64 in forward_bench.
 constexpr int kPanel = 8;
 constexpr int kAccumulators = kVectorRegisters / 2;
-// Of a piece of the weights that many slots go over: the vectors of a row, whose sums are in registers, and rows, a bit
-// each. By LargeModel with 32 slots: of 16 and 32 rows 16 are better, and slots of half the width worse.
+// Size of a piece of the weights that many slots share: vectors per row, whose sums are in registers, and rows, one bit
+// each. Tuned on LargeModel with 32 slots: 16 rows are faster than 32, and half the width is slower.
 constexpr int kPieceVectors = kAccumulators;
 constexpr int64_t kPieceRows = kLanes == 16 ? 16 : 32;
 constexpr int64_t kLine = kCacheLine / sizeof(float);
@@ -43,7 +43,7 @@ void Accumulate(const float* weights, int64_t units, const int32_t* index, const
     for (int s = 0; s < kSlots; ++s) value[s] = Floats(in[s * in_stride + index[r]]);
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      // Not a whole cache line each where vectors are shorter; the second prefetch of a line costs nearly nothing.
+      // Short vectors are less than a cache line; prefetching a line twice costs almost nothing.
       __builtin_prefetch(ahead + v * kLanes);
       const Floats weight = Floats::Load(row + v * kLanes);
 #pragma GCC unroll 8
@@ -57,7 +57,7 @@ void Accumulate(const float* weights, int64_t units, const int32_t* index, const
   }
 }
 
-// Lists the inputs that are not zero in every slot; returns how many.
+// Lists the inputs that are not zero in every slot; returns their number.
 template <int kSlots>
 int64_t ListInputs(int64_t inputs, const float* in, int64_t in_stride, int32_t* index) {
   int64_t count = 0;
@@ -74,15 +74,14 @@ int64_t ListInputs(int64_t inputs, const float* in, int64_t in_stride, int32_t* 
   return count;
 }
 
-// Which of n inputs, kPieceRows at most, are not zero.
+// Returns a bit mask of the inputs that are not zero, n <= kPieceRows.
 uint64_t NonZeroInputs(const float* in, int64_t n) {
   uint64_t wanted = 0;
   for (int64_t i = 0; i < n; i += kLanes) wanted |= static_cast<uint64_t>(NonZero(Floats::Load(in + i))) << i;
   return n < 64 ? wanted & ((uint64_t{1} << n) - 1) : wanted;
 }
 
-// Rows of weights that are to come to the cache meanwhile, some of each with every row that is added: all at once they
-// would wait for each other.
+// Rows of weights to prefetch, some cache lines with every row that is added: prefetching all at once would stall.
 struct Ahead {
   const float* rows[kPieceRows];
   int count;
@@ -114,11 +113,11 @@ void AddPiece(uint64_t wanted, const float* weights, int64_t units, const float*
   for (int v = 0; v < kVectors; ++v) sum[v].Store(sums + v * kLanes);
 }
 
-// The sums of several slots, a column of kPieceVectors vectors after the other, piece by piece.
+// Computes the sums of several slots, piece by piece, in columns of kPieceVectors vectors.
 void AddPieces(int64_t inputs, int units, const float* weights, int slots, const float* in, int64_t in_stride,
                float* out, int64_t out_stride) {
   const int vectors = (units + kLanes - 1) / kLanes;
-  uint64_t wanted[2][kMaxDenseSlots];  // of this piece and the next one
+  uint64_t wanted[2][kMaxDenseSlots];  // masks of this piece and the next one
   Ahead ahead;
   const auto look = [&](int64_t first, uint64_t* masks) {
     const int64_t rows = std::min(kPieceRows, inputs - first);
@@ -147,7 +146,7 @@ void AddPieces(int64_t inputs, int units, const float* weights, int slots, const
   sweep(AddPiece<1>, 1);
 }
 
-// The sums of several slots: a row of weights that is wanted in any of them is read once.
+// Computes the sums of several slots. A row of weights that any slot needs is read once.
 template <int kSlots>
 void AddRows(int64_t inputs, int units, const float* weights, const float* in, int64_t in_stride, float* out,
              int64_t out_stride, int32_t* index) {

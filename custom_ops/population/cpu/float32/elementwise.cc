@@ -11,7 +11,7 @@ namespace neuroevo {
 
 namespace {
 
-// change(value, i): the vector of values i, i + 1, ... of n.
+// Calls change(value, i) for every vector of values i, i + 1, ... of n.
 template <class Change>
 void ForVectors(float* values, int64_t n, const Change& change) {
   for (int64_t i = 0; i < n; i += kLanes) {
@@ -62,7 +62,7 @@ void Apply(const Layer& layer, const float* row, int64_t n, float* values) {
     case Layer::Kind::kRecall:
     case Layer::Kind::kCell:
     case Layer::Kind::kGraph:
-      break;  // steps of their own
+      break;  // these are separate steps
   }
 }
 

@@ -1,4 +1,4 @@
-// Layers without sums of products, in place: those that are no part of a step of a plan.
+// In-place layers without sums of products that are not fused into a step of a plan.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_ELEMENTWISE_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_ELEMENTWISE_H_
 
@@ -9,7 +9,7 @@
 
 namespace neuroevo {
 
-// One layer after the other, vbn, bias, layer_norm or an activation, on n adjacent values of whole positions.
+// Applies layers (vbn, bias, layer_norm or an activation) in order to n adjacent values of whole positions.
 void Elementwise(const std::vector<const Layer*>& layers, const float* row, int64_t n, float* values);
 
 }  // namespace neuroevo

@@ -1,4 +1,4 @@
-// What happens to the sums of a place, an output pixel or a slot: vectors go over channels.
+// Postprocessing of the sums of a place (an output pixel or a slot), vectorized over channels.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_EPILOGUE_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_EPILOGUE_H_
 
@@ -12,12 +12,12 @@
 
 namespace neuroevo {
 
-// The dot product of networks/low_rank.h.
+// Partial sums of the dot product defined in networks/low_rank.h.
 class PartialSums {
  public:
   PartialSums() { std::fill_n(sum_, kVectors, Floats(0.0f)); }
 
-  // Adds the products of n adjacent inputs, of which those before were a multiple of 16.
+  // Adds the products of n adjacent inputs. The number of inputs added before must be a multiple of 16.
   void Add(const float* in, const float* a, int64_t n) {
     int64_t i = 0;
     for (; i + kSums <= n; i += kSums) AddBlock(in + i, a + i);
@@ -28,7 +28,7 @@ class PartialSums {
     AddBlock(last_in, last_a);
   }
 
-  // The same for n a multiple of 16, for kPlaces places at once: their sums wait for each other's additions less.
+  // The same for n a multiple of 16 and kPlaces places at once, which hides the latency of the additions.
   template <int kPlaces>
   static void Add(const float* const (&in)[kPlaces], const float* a, int64_t n, PartialSums (&sums)[kPlaces]) {
     for (int64_t i = 0; i < n; i += kSums) {
@@ -58,8 +58,8 @@ class PartialSums {
   Floats sum_[kVectors];
 };
 
-// What follows the sums of `count` places, in place: what a member's factors add, then the rest. thin[q * count + i]: t
-// of low_rank.h of place i; sums(i): where its channels are.
+// Finishes the sums of `count` places in place: adds the contribution of a member's factors, then applies the rest of
+// the epilogue. thin[q * count + i]: t of low_rank.h for place i; sums(i): pointer to the channels of place i.
 template <class SumsAt>
 inline void Finish(const Epilogue& epilogue, const float* thin, int count, int channels, const SumsAt& sums) {
   for (int first = 0; first < channels; first += kLanes) {

@@ -1,4 +1,4 @@
-// A graph layer: vectors go over slots, since an edge of a sparse graph is one product per slot.
+// A graph layer, vectorized over slots, since an edge of a sparse graph is one product per slot.
 #include <algorithm>
 
 #include "core/simd.h"

@@ -1,4 +1,4 @@
-// A bit for each value of an image, so that a convolution sees 64 values of a window at a time.
+// Bit mask with one bit per value of an image, so that a convolution can test 64 values of a window at once.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_IMAGE_MARKS_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_IMAGE_MARKS_H_
 
@@ -15,8 +15,8 @@ class ImageMarks {
  public:
   static constexpr int kWord = 64;  // marks that are read together
 
-  // For rows of this number of values, to be read from multiples of `step` on. The memory grows to the largest image
-  // and stays.
+  // Prepares for rows of `values` values, to be read at offsets that are multiples of `step`. The memory grows to the
+  // largest image and is kept.
   void Reset(int64_t rows, int64_t values, int64_t step) {
     rows_ = rows;
     values_ = values;
@@ -26,11 +26,11 @@ class ImageMarks {
     if (bytes_.size() < bytes) bytes_.resize(bytes);
   }
 
-  // Marks row y: test(i) is the LaneMask of the values [i, i + kLanes). Returns how many are marked.
+  // Marks row y: test(i) is the LaneMask of the values [i, i + kLanes). Returns the number of marked values.
   template <class Test>
   int64_t SetRow(int64_t y, const Test& test) {
     int64_t count = 0;
-    // A mark that reading begins with is the lowest bit of a byte, in one copy or another.
+    // One copy per possible bit offset, so that every mark at which a read may start is the lowest bit of a byte.
     for (int first = 0; first < 8; first += 1 << shift_) {
       uint8_t* bytes = Row(y, first);
       for (int64_t i = first; i < values_; i += kWord, bytes += kBytes) {
@@ -49,11 +49,11 @@ class ImageMarks {
     return count;
   }
 
-  // Where the marks of row y from a multiple of `step` on are, for Read; the next row's are pitch() bytes further.
+  // Returns the address, for Read, of the marks of row y starting at i, a multiple of `step`. Rows are pitch() apart.
   const uint8_t* At(int64_t y, int64_t i) const { return const_cast<ImageMarks*>(this)->Row(y, i & 7) + (i >> 3); }
   int64_t pitch() const { return pitch_; }
 
-  // Joins rows: a mark is set where one of them has it.
+  // Computes the union of the marks of rows [first, first + count).
   void Join(int64_t first, int count) {
     const int64_t words = pitch_ / kBytes;
     joined_.assign(words + 1, 0);
@@ -61,7 +61,7 @@ class ImageMarks {
       for (int64_t w = 0; w < words; ++w) joined_[w] |= Read(Row(y, 0) + w * kBytes);
     }
   }
-  // Whether one of the marks [i, i + n) of the joined rows is set.
+  // Returns whether any of the marks [i, i + n) of the joined rows is set.
   bool AnyJoined(int64_t i, int64_t n) const {
     uint64_t any = 0;
     for (int64_t m = 0; m < n; m += kWord) {
@@ -72,7 +72,7 @@ class ImageMarks {
     return any != 0;
   }
 
-  // kWord marks, the first one the lowest bit; those after the row's end have no meaning.
+  // Reads kWord marks, the first one in the lowest bit; bits after the end of the row are undefined.
   static uint64_t Read(const uint8_t* at) {
     uint64_t word;
     memcpy(&word, at, kBytes);
@@ -86,7 +86,7 @@ class ImageMarks {
   uint8_t* Row(int64_t y, int64_t first) { return bytes_.data() + ((first >> shift_) * rows_ + y) * pitch_; }
 
   int64_t rows_ = 0, values_ = 0, pitch_ = 0;
-  int shift_ = 3;  // each copy begins 1 << shift_ marks later
+  int shift_ = 3;  // each copy starts 1 << shift_ marks later than the previous one
   std::vector<uint8_t> bytes_;
   std::vector<uint64_t> joined_;
 };

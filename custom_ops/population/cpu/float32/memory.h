@@ -1,5 +1,5 @@
-// What the convolutions of a network computed for a slot: the next step computes what has changed, since screens hardly
-// change from one step to the next. What one output is has nothing to do with the others, so every bit is as ever.
+// Cache of the convolutions of a network for a slot. Since screens hardly change between steps, the next step
+// recomputes only changed outputs. Outputs do not depend on each other, so the results are bit-identical.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_MEMORY_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_MEMORY_H_
 
@@ -14,11 +14,11 @@
 namespace neuroevo {
 
 struct Float32Memory : SlotMemory {
-  // What a step reads, in the frame that it needs.
+  // Input of a step, in the frame that it requires.
   struct Image {
     Scratch<float> values;
-    ConvMarks marks;          // if a convolution reads it
-    bool all_changed = true;  // or only `changes`
+    ConvMarks marks;          // used if a convolution reads the image
+    bool all_changed = true;  // if false, only the positions in `changes` have changed
     Changes changes;
   };
 

@@ -19,8 +19,8 @@ struct SlotValues {
 };
 
 struct Scratches {
-  Float32Memory memory;    // of a slot without one
-  Scratch<float> flat[2];  // a layer reads one of two and writes the other
+  Float32Memory memory;    // for slots without their own memory
+  Scratch<float> flat[2];  // layers alternately read one and write the other
   Scratch<float> before;
   std::vector<int64_t> places;
   ConvScratch conv;
@@ -65,7 +65,7 @@ CpuPlan::CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer
       continue;
     }
     const auto take = [&](Layer::Kind kind) { return layer + 1 < end && layer[1].kind == kind ? ++layer : nullptr; };
-    // Braces: they are taken in this order.
+    // Braced initialization guarantees this order of evaluation.
     steps_.push_back(
         Step{*layer, take(Layer::Kind::kVbn), take(Layer::Kind::kBias), take(Layer::Kind::kRelu) != nullptr, {}});
   }
@@ -74,7 +74,7 @@ CpuPlan::CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer
   }
 }
 
-// The layers with the weights of each slot.
+// Evaluation of the plan's layers with the weights of each slot.
 struct CpuPlan::Layers {
   const CpuPlan& plan;
   const RowWeights* weights;
@@ -83,7 +83,7 @@ struct CpuPlan::Layers {
   float* const* states;
   Scratches* scratches;
 
-  // Slot s's input becomes the first image.
+  // Loads the input of slot s into the first image.
   void Load(int s, Float32Memory* memory) const {
     const Frame& frame = plan.frames_[0];
     Float32Memory::Image& image = memory->images[0];
@@ -114,7 +114,7 @@ struct CpuPlan::Layers {
     }
   }
 
-  // Step i, a convolution or a pool, takes slot s from an image to the next.
+  // Runs step i, a convolution or a pool, for slot s, from one image to the next.
   void Convolve(int s, size_t i, Float32Memory* memory) const {
     const Step& step = plan.steps_[i];
     const RowWeights& row = weights[s];
@@ -134,14 +134,14 @@ struct CpuPlan::Layers {
     if (step.layer.pool()) {
       CpuPool(step.layer, in, from.pitch, to.Row(out, 0), to.pitch);
     } else {
-      const bool flat = i == 0;  // as observations are; activations hardly ever
+      const bool flat = i == 0;  // observations have flat areas, activations hardly ever
       CpuConv(step.layer, row.matrices + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image.marks, nullptr,
               flat, to.Row(out, 0), to.pitch, &scratches->conv);
     }
     for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row.own, to.row_values, to.Row(out, y));
   }
 
-  // The same where only some of the image has changed.
+  // Runs a convolution of an image of which only some positions have changed.
   void ConvolveChanged(const Step& step, const RowWeights& row, const float* in, const Frame& from,
                        Float32Memory::Image* image, const Frame& to, float* out, Float32Memory::Image* next) const {
     const int64_t width = step.layer.out[1], filters = step.layer.out[2];
@@ -162,7 +162,7 @@ struct CpuPlan::Layers {
     }
   }
 
-  // Step i, which flattens its input, takes all slots to their next values.
+  // Runs step i, which flattens its input, for all slots.
   void Dense(size_t i, const SlotValues& in, const SlotValues& out) const {
     const Step& step = plan.steps_[i];
     const int64_t inputs = ValuesOf(step.layer.in);
@@ -179,7 +179,7 @@ struct CpuPlan::Layers {
       }
     } else if (step.layer.kind == Layer::Kind::kGraph) {
       float* memory = scratches->graph.Get(GraphMemorySize(step.layer));
-      const auto run = [&](int first, int count) {  // slots with the same weights: one member, or all of a row
+      const auto run = [&](int first, int count) {  // slots with the same weights: one member, or all slots of a row
         CpuGraph(step.layer, weights[first].own + step.layer.offset, count, in.Of(first), in.stride, out.Of(first),
                  out.stride, memory);
       };
@@ -200,7 +200,7 @@ void CpuPlan::Run(const RowWeights* weights, int slots, const void* const* input
   thread_local Scratches scratches;
   const Layers layers{*this, weights, slots, inputs, states, &scratches};
   const size_t count = steps_.size(), convs = frames_.size() - 1;
-  const auto values_of = [&](size_t i) {  // of what step i reads, or what the last one writes
+  const auto values_of = [&](size_t i) {  // input of step i, or output of the last step
     constexpr int64_t kLine = kCacheLine / sizeof(float);
     const int64_t n = ValuesOf(i == 0 ? shape_ : steps_[i - 1].layer.out);
     const int64_t stride = (n + 2 * kLine - 1) / kLine * kLine;

@@ -1,4 +1,4 @@
-// max_pool and avg_pool: vectors go over channels.
+// max_pool and avg_pool, vectorized over channels.
 #include <algorithm>
 #include <limits>
 

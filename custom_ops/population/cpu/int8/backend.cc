@@ -1,6 +1,6 @@
-// The CPU backend of integer networks: the way of a task's slots through the layers, each of which computes what has
-// changed since the slot's last step (memory.h). Convolutions run slot by slot; all slots of a task go through a dense
-// layer together and share its weight reads.
+// The CPU backend of integer networks: evaluation of the layers for the slots of a task, recomputing only values that
+// have changed since the slot's last step (memory.h). Convolutions run slot by slot; dense layers are evaluated for all
+// slots of a task together, which share the weight reads.
 #include "population/int8/backend.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace neuroevo {
 
 namespace {
 
-// An output of a convolution that is to be computed.
+// Position of a convolution output to compute.
 struct Place {
   int32_t y, x;
 };
@@ -26,11 +26,11 @@ struct Scratches {
   Scratch<int32_t> sums;
   Scratch<uint8_t> values, dense;
   std::vector<Int8Pixel> pixels;
-  std::vector<Place> places;                    // of the pixels
-  Int8Memory memories[Int8Backend::kMaxSlots];  // of slots without one
+  std::vector<Place> places;                    // positions of the pixels
+  Int8Memory memories[Int8Backend::kMaxSlots];  // for slots without their own memory
 };
 
-// Of n sums and their biases, or 0.
+// Returns the largest of n sums with their biases, at least 0.
 int32_t Largest(const int32_t* sums, const int32_t* bias, int64_t n) {
   Sums most = {RawInts{}};
   int64_t i = 0;
@@ -40,8 +40,8 @@ int32_t Largest(const int32_t* sums, const int32_t* bias, int64_t n) {
   return largest;
 }
 
-// int8::Activation of n sums and their biases, with arithmetic of 32 bits: sums stay below 2^31 and half a unit is at
-// most 2^22.
+// Computes int8::Activation of n sums with their biases, in 32-bit arithmetic: sums stay below 2^31, and half a unit is
+// at most 2^22.
 void Activations(const int32_t* sums, const int32_t* bias, int64_t n, int shift, uint8_t* out) {
   const uint32_t below_half = shift == 0 ? 0 : (1u << (shift - 1)) - 1, odd = shift == 0 ? 0 : 1;
   const RawWords all_below_half = RawWords{} + below_half, all_odd = RawWords{} + odd;
@@ -69,7 +69,7 @@ int64_t Differing(const uint8_t* a, const uint8_t* b, int64_t n) {
   return count;
 }
 
-// Takes n bytes to others; whether they differed.
+// Copies n bytes and returns whether they differed from the previous ones.
 bool Take(const uint8_t* from, int64_t n, uint8_t* to) {
   uint64_t differs = 0;
   int64_t i = 0;
@@ -87,7 +87,7 @@ bool Take(const uint8_t* from, int64_t n, uint8_t* to) {
   return differs != 0;
 }
 
-// One task: slots of one row.
+// Evaluation of one task, the slots of one row.
 class Evaluation {
  public:
   Evaluation(const Int8Network& network, const char* row, int slots, float* const* outs, Int8Memory* const* memories,
@@ -128,7 +128,7 @@ class Evaluation {
     Int8Memory::Conv& conv = memory.convs[i];
     const int height = step.layer.out[0], width = step.layer.out[1], filters = step.layer.out[2];
     const int64_t most = int64_t{height} * width;
-    if (static_cast<int64_t>(scratches_.places.size()) < most) {  // the last one to grow, so the other one has
+    if (static_cast<int64_t>(scratches_.places.size()) < most) {  // grown last, so pixels is large enough if places is
       scratches_.pixels.resize(most);
       scratches_.places.resize(most);
     }
@@ -195,7 +195,7 @@ class Evaluation {
     }
   }
 
-  // Step i, dense layer d.
+  // Runs step i, which is dense layer d.
   void Dense(size_t i, size_t d) {
     const Int8Step& step = network_.steps[i];
     const auto in_of = [&](int s) {
@@ -223,8 +223,9 @@ class Evaluation {
     }
   }
 
-  // The sums of a dense layer, of all slots: anew, or where fewer inputs have changed than there are, by the weights of
-  // those that have. Their differences are bytes if they are taken in two parts, up and down.
+  // Computes the sums of a dense layer for all slots: from scratch, or, if fewer inputs have changed than are nonzero,
+  // by adding the products of the differences. Increases and decreases are added separately so that they fit into
+  // bytes.
   template <class In>
   void Sum(const Int8Step& step, size_t d, const In& in_of) {
     int64_t there = 0, changed = 0;
@@ -262,7 +263,7 @@ class Evaluation {
   }
   int Exponent(size_t i) const { return reinterpret_cast<const int32_t*>(row_)[i]; }
 
-  // A step's biases at the scale of its sums.
+  // Returns a step's biases at the scale of its sums.
   const int32_t* Bias(const Int8Step& step, int exponent, bool known, Int8Memory::Bias* bias) const {
     if (known && bias->exponent == exponent) return bias->values.data();
     bias->exponent = exponent;

@@ -1,5 +1,5 @@
-// Convolution of bytes by instructions that multiply and add four of them: a register block of output pixels by some
-// vectors of filters goes over the taps, four of them at a time. Where there are none: conv_pairs.cc.
+// Convolution of bytes with instructions that multiply and add four bytes: for a register block of output pixels and a
+// few vectors of filters, loop over the taps, four per instruction. For processors without them see conv_pairs.cc.
 #include "population/cpu/int8/simd.h"
 
 #if defined(NEUROEVO_DOT_PRODUCTS)
@@ -12,7 +12,7 @@ namespace neuroevo {
 
 namespace {
 
-// Sums in registers at once; weights, and an input, take some more.
+// Vectors of sums in registers; weights and an input need a few more registers.
 constexpr int kSums = kVectorRegisters == 32 ? 24 : 12;
 constexpr int kMaxVectors = kVectorRegisters == 32 ? 4 : 2;
 
@@ -22,8 +22,8 @@ struct Block {
   int64_t quads;          // per kernel row
   const int8_t* weights;  // at the block's first filter
   int64_t filters;
-  int64_t filter;  // the block's first
-  int channels;    // to be stored, at most kVectors * kLanes
+  int64_t filter;  // first filter of the block
+  int channels;    // number of filters to store, at most kVectors * kLanes
 };
 
 template <int kPixels, int kVectors>
@@ -75,7 +75,7 @@ void ConvolvePixels(int count, const Block& block, const Int8Pixel* pixels) {
   Convolve<kPixels, kVectors>(block, pixels);
 }
 
-// All pixels, cut into blocks of nearly equal length of at most as many as registers hold.
+// Computes all pixels, split into blocks of nearly equal size that fit into the registers.
 template <int kVectors>
 void ConvolveAll(const Block& block, const Int8Pixel* pixels, int64_t count) {
   constexpr int kMaxPixels = std::min(kSums / kVectors, 12);

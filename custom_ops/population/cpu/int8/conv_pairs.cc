@@ -1,8 +1,8 @@
-// Convolution of bytes where no instruction multiplies and adds four of them: the image and the weights become words of
-// 16 bits, which are multiplied and added in pairs. (The instruction that does so with pairs of bytes saturates.) A
-// block of output pixels by some vectors of filters goes over the pairs of taps that are not zero in all of its
-// windows. Weights are taken in chunks that the L1 cache holds, all pixels with one before the next; sums wait in the
-// output meanwhile.
+// Convolution of bytes for processors without instructions that multiply and add four bytes: the image and the weights
+// are widened to 16 bits and multiplied and added in pairs. (The instruction for pairs of bytes saturates.) For a block
+// of output pixels and a few vectors of filters, loop over the pairs of taps that are not zero in all of its windows.
+// Weights are processed in chunks that fit into the L1 cache, each for all pixels before the next one; meanwhile,
+// partial sums are stored in the output.
 #include "population/cpu/int8/simd.h"
 
 #if !defined(NEUROEVO_DOT_PRODUCTS)
@@ -16,19 +16,19 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int kPixels = kVectorRegisters == 32 ? 4 : 3;  // of a block: more have fewer pairs in common that are zero
+constexpr int kPixels = kVectorRegisters == 32 ? 4 : 3;  // per block: larger blocks can skip fewer pairs
 constexpr int kWidest = 4;                               // vectors of filters in a block
-constexpr int64_t kChunkBytes = 24 << 10;                // of weights
+constexpr int64_t kChunkBytes = 24 << 10;                // bytes of weights per chunk
 
-// A kernel row's taps, adjacent in the image too, in pairs, the last one filled up with a zero.
+// Returns the number of pairs of a kernel row's taps, which are also adjacent in the image; the last may be padded.
 int64_t PairsOfRow(const Layer& layer) { return (int64_t{layer.kernel_w} * layer.in[2] + 1) / 2; }
 
 struct Scratch {
-  std::vector<int16_t> windows;  // of a block's pixels, a chunk's rows of each one after the other
-  std::vector<int32_t> listed;   // pairs of the chunk
+  std::vector<int16_t> windows;  // windows of a block's pixels, each with a chunk's rows
+  std::vector<int32_t> listed;   // indices of the chunk's nonzero pairs
 };
 
-// Takes a row of a window to words. Whole vectors are written, over the beginning of the next row.
+// Widens a row of a window to 16 bits. Whole vectors are written, which may overwrite the start of the next row.
 void Widen(const uint8_t* bytes, int64_t n, int16_t* words) {
   typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
   for (int64_t i = 0; i < n; i += kBytes / 2) {
@@ -39,7 +39,7 @@ void Widen(const uint8_t* bytes, int64_t n, int16_t* words) {
   }
 }
 
-// Lists those of a chunk's pairs that are not zero in all of the windows; returns how many.
+// Lists the pairs of a chunk that are not zero in all of the windows; returns their number.
 int64_t ListPairs(int64_t pairs, const int16_t* const* windows, int32_t* listed) {
   int64_t count = 0;
   for (int64_t pair = 0; pair < pairs; pair += kLanes) {
@@ -54,7 +54,7 @@ int64_t ListPairs(int64_t pairs, const int16_t* const* windows, int32_t* listed)
   return count;
 }
 
-// The sums of kPixels pixels and kVectors vectors of filters from `filter` on, in a chunk and those before.
+// Adds a chunk to the sums of kPixels pixels and kVectors vectors of filters, starting at `filter`.
 template <int kVectors>
 __attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* windows, const int32_t* listed,
                                         int64_t count, const int16_t* weights, int filter, int64_t filters,
@@ -122,8 +122,8 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
   thread_local Scratch own;
   Scratch& scratch = own;
   const int64_t pairs = PairsOfRow(layer), filters = layer.out[2];
-  const int64_t row_bytes = pairs * filters * 2 * static_cast<int64_t>(sizeof(int16_t));  // of weights
-  const int64_t rows = std::clamp<int64_t>(kChunkBytes / row_bytes, 1, layer.kernel_h);   // of a chunk
+  const int64_t row_bytes = pairs * filters * 2 * static_cast<int64_t>(sizeof(int16_t));  // weights per kernel row
+  const int64_t rows = std::clamp<int64_t>(kChunkBytes / row_bytes, 1, layer.kernel_h);   // kernel rows per chunk
   const int64_t window_pitch = rows * pairs * 2 + 2 * kLanes;                             // whole vectors are written
   scratch.windows.resize(std::max<size_t>(scratch.windows.size(), kPixels * window_pitch));
   scratch.listed.resize(std::max<size_t>(scratch.listed.size(), rows * pairs + kLanes));

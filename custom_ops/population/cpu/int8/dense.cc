@@ -1,5 +1,5 @@
-// Fully connected layers of bytes. The inputs that are not zero are gathered first, in fours; of four inputs the rows
-// of weights are interleaved on the way, so that the weights of a zero input are never read.
+// Fully connected layers of bytes. The nonzero inputs are first gathered in groups of four; the rows of weights of four
+// inputs are then interleaved in registers. The weights of zero inputs are never read.
 #include <algorithm>
 
 #include "population/cpu/int8/kernels.h"
@@ -9,11 +9,11 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int kQuads = 8;  // of inputs in a panel: all units of a panel before the next one
+constexpr int kQuads = 8;  // quads of inputs per panel; all units of a panel are processed before the next panel
 constexpr int kSums = kVectorRegisters / 2;
 
-// Interleaving leaves the units of kBytes columns in another order: of vector j, 16 bytes L, lane t it is 16 L + 4 j +
-// t. Sums stay in that order until all inputs are through.
+// Restores the order of the sums. Interleaving permutes the units of kBytes columns: lane t of the L-th 16 bytes of
+// vector j is unit 16 L + 4 j + t. Sums keep that order until all inputs are processed.
 void PutInOrder(int32_t* sums, int64_t columns) {
   for (int64_t first = 0; first < columns; first += kBytes) {
     int32_t mixed[kBytes];
@@ -27,7 +27,7 @@ void PutInOrder(int32_t* sums, int64_t columns) {
 }
 
 // Adds the products of a panel to sums of kSlots x (kBlocks * kBytes) units. index: [quads, 4], values: [quads, kSlots,
-// 4], and as many again of the next panel, which is prefetched.
+// 4], each followed by the entries of the next panel, which is prefetched.
 template <int kSlots, int kBlocks>
 void Accumulate(const int8_t* weights, int64_t units, const int32_t* index, const uint8_t* values, int64_t quads,
                 int32_t* sums, int64_t sums_stride) {
@@ -52,7 +52,7 @@ void Accumulate(const int8_t* weights, int64_t units, const int32_t* index, cons
       Bytes weight[4];
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
-        // Not a whole cache line each where vectors are shorter; the second prefetch of a line costs nearly nothing.
+        // Short vectors are less than a cache line; prefetching a line twice costs almost nothing.
         __builtin_prefetch(ahead[i] + b * kBytes);
         weight[i] = Bytes::Load(row[i] + b * kBytes);
       }
@@ -75,7 +75,7 @@ void Accumulate(const int8_t* weights, int64_t units, const int32_t* index, cons
   }
 }
 
-// Fills a list of `count` inputs up to whole quads, with zeros, and with indices to prefetch one panel ahead. Returns
+// Pads a list of `count` inputs with zeros to whole quads and adds the indices to prefetch for one more panel. Returns
 // the number of quads.
 template <int kSlots>
 int64_t FinishList(int64_t count, int32_t* index, uint8_t* values) {
@@ -113,7 +113,7 @@ int64_t Gather(int64_t inputs, const uint8_t* in, int64_t in_stride, int32_t* in
   return FinishList<kSlots>(count, index, values);
 }
 
-// Lists where a is greater than b, and by how much.
+// Lists the inputs at which a is greater than b, with the differences.
 int64_t GatherExcess(int64_t inputs, const uint8_t* a, const uint8_t* b, int32_t* index, uint8_t* values) {
   int64_t count = 0;
   const auto put = [&](int64_t i) {
@@ -134,7 +134,7 @@ int64_t GatherExcess(int64_t inputs, const uint8_t* a, const uint8_t* b, int32_t
 
 int64_t IndexBytes(int64_t inputs) { return (inputs + kQuads * 4 + 16) * static_cast<int64_t>(sizeof(int32_t)); }
 
-// sums = the products of a list's inputs.
+// Computes the sums of the products of a list's inputs.
 template <int kSlots>
 void SumList(int64_t units, const int8_t* weights, const int32_t* index, const uint8_t* values, int64_t quads,
              int32_t* sums, int64_t sums_stride) {
@@ -172,7 +172,7 @@ int64_t Int8DenseScratchBytes(int64_t inputs, int slots) { return IndexBytes(inp
 
 void Int8Dense(int64_t inputs, int64_t units, const int8_t* weights, int slots, const uint8_t* in, int64_t in_stride,
                int32_t* sums, int64_t sums_stride, uint8_t* scratch) {
-  static_assert(kMaxInt8DenseSlots == 4, "one entry a number of slots");
+  static_assert(kMaxInt8DenseSlots == 4, "one entry per number of slots");
   using Function = decltype(&Dense<1>);
   static constexpr Function kFunctions[] = {Dense<1>, Dense<2>, Dense<3>, Dense<4>};
   kFunctions[slots - 1](inputs, units, weights, in, in_stride, sums, sums_stride, scratch);

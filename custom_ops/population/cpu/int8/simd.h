@@ -1,4 +1,4 @@
-// Vectors of bytes for integer networks: products of unsigned by signed bytes, summed in fours into 32-bit lanes.
+// Byte vectors for integer networks: products of unsigned and signed bytes, summed in groups of four into 32-bit lanes.
 #ifndef NEUROEVO_POPULATION_CPU_INT8_SIMD_H_
 #define NEUROEVO_POPULATION_CPU_INT8_SIMD_H_
 
@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-// Whether there are instructions that multiply four bytes by four others and add the products to a sum.
+// Defined if the processor has instructions that multiply four pairs of bytes and add the products to a sum.
 #if (defined(NEUROEVO_AVX512) && defined(__AVX512VNNI__)) || (!defined(NEUROEVO_AVX512) && defined(__AVXVNNI__))
 #define NEUROEVO_DOT_PRODUCTS 1
 #endif
@@ -19,7 +19,7 @@
 namespace neuroevo {
 inline namespace NEUROEVO_WIDTH {
 
-constexpr int kBytes = 4 * kLanes;  // of a vector
+constexpr int kBytes = 4 * kLanes;  // bytes per vector
 
 typedef uint8_t RawBytes __attribute__((vector_size(kBytes)));
 typedef int16_t RawShorts __attribute__((vector_size(kBytes)));
@@ -34,14 +34,14 @@ struct Sums {
     return a;
   }
   void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
-  // The first n lanes, n <= kLanes.
+  // Stores the first n lanes, n <= kLanes.
   void StorePartial(int32_t* p, int n) const { memcpy(p, &v, n * sizeof(int32_t)); }
-  // The lowest byte of each.
+  // Stores the lowest byte of each lane.
   void StoreBytes(uint8_t* p) const {
 #if defined(NEUROEVO_AVX512)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8((__m512i)v));
 #elif defined(NEUROEVO_AVX2)
-    const __m256i first = _mm256_set1_epi32(0x0c080400);  // of the four in each half
+    const __m256i first = _mm256_set1_epi32(0x0c080400);  // lowest bytes of the four lanes in each half
     const __m256i fours = _mm256_shuffle_epi8((__m256i)v, first);
     const int low = _mm256_extract_epi32(fours, 0), high = _mm256_extract_epi32(fours, 4);
     memcpy(p, &low, sizeof(low));
@@ -71,7 +71,7 @@ inline Sums Max(Sums a, Sums b) {
 #endif
 }
 
-// As numbers without a sign.
+// Shifts lanes as unsigned numbers.
 inline Sums ShiftRight(Sums a, int shift) {
 #if defined(NEUROEVO_AVX512)
   return {(RawInts)_mm512_srl_epi32((__m512i)a.v, _mm_cvtsi32_si128(shift))};
@@ -90,7 +90,7 @@ struct Bytes {
     memcpy(&a.v, p, sizeof(a.v));
     return a;
   }
-  // The same four bytes in every group.
+  // Repeats four bytes in every group.
   static Bytes Repeat(const void* p) {
     uint32_t four;
     memcpy(&four, p, sizeof(four));
@@ -98,7 +98,7 @@ struct Bytes {
   }
 };
 
-// Of pairs of products a sum; it fits 32 bits here.
+// Returns the sums of pairs of products, which fit into 32 bits here.
 inline RawInts MultiplyAddPairs(RawShorts a, RawShorts b) {
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
   return (RawInts)_mm512_madd_epi16((__m512i)a, (__m512i)b);
@@ -113,7 +113,7 @@ inline RawInts MultiplyAddPairs(RawShorts a, RawShorts b) {
 #endif
 }
 
-// sum[i] += the products of the four unsigned bytes of group i with its four signed ones. Nothing saturates.
+// Adds the products of the four unsigned and four signed bytes of group i to sum[i], without saturation.
 inline Sums AddProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
 #if defined(NEUROEVO_DOT_PRODUCTS) && defined(NEUROEVO_AVX512)
   return {(RawInts)_mm512_dpbusd_epi32((__m512i)sum.v, (__m512i)unsigned_bytes.v, (__m512i)signed_bytes.v)};
@@ -128,7 +128,7 @@ inline Sums AddProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
 #endif
 }
 
-// A bit for each of 64 bytes: whether a's is greater than b's.
+// Returns a mask with one bit for each of 64 bytes: whether the byte of a is greater than that of b.
 inline uint64_t GreaterMask(const uint8_t* a, const uint8_t* b) {
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
   return _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
@@ -146,7 +146,7 @@ inline uint64_t GreaterMask(const uint8_t* a, const uint8_t* b) {
 #endif
 }
 
-// In every 16 bytes: a0 b0 a1 b1 ... of their lower or upper halves.
+// Interleaves, within every 16 bytes, the lower or upper halves: a0 b0 a1 b1 ...
 inline Bytes InterleaveBytesLow(Bytes a, Bytes b) {
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
   return {(RawBytes)_mm512_unpacklo_epi8((__m512i)a.v, (__m512i)b.v)};
@@ -167,7 +167,7 @@ inline Bytes InterleaveBytesHigh(Bytes a, Bytes b) {
 #endif
 }
 
-// The same with pairs of bytes.
+// The same for pairs of bytes.
 inline Bytes InterleavePairsLow(Bytes a, Bytes b) {
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
   return {(RawBytes)_mm512_unpacklo_epi16((__m512i)a.v, (__m512i)b.v)};

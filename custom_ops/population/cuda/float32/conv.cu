@@ -1,22 +1,22 @@
-// Convolutions: for each position of the call a product of [output pixels, terms] and [terms, filters], whose left side
-// is never made but gathered from the image. Terms are the kernel's rows, columns and channels, in this order.
+// Convolutions: for each position of the call, a product of [output pixels, terms] and [terms, filters]. The left side
+// is gathered from the image, not materialized. Terms are the kernel's rows, columns and channels, in this order.
 #include "population/cuda/float32/tile.h"
 
 namespace neuroevo::cuda {
 
 namespace {
 
-// LargeModel is 12.0 million multiply-adds a position, 0.36 us of an H200 at its peak. 8 x 8 sums a thread need the
-// fewest shared-memory words for each; two or three such warps per scheduler hide the latency, as a slice keeps one
-// busy for 1000 clocks, about the latency of device memory.
+// LargeModel takes 12.0 million multiply-adds per position, 0.36 us on an H200 at its peak. 8 x 8 sums per thread need
+// the fewest shared-memory words per sum. Two or three such warps per scheduler hide the latency, since a slice keeps a
+// warp busy for 1000 clocks, about the latency of device memory.
 using Many64 = Tile<64, 64, 8, 8, 16, 3>;
 using Many32 = Tile<64, 32, 8, 8, 16, 2>;  // up to 32 filters; twelve blocks of one warp per multiprocessor
-// Few positions are to be spread over the card: 16 to 28 blocks for each, and one warp per scheduler with four sums a
-// thread. A slice is 350 clocks of work and 250 to find and order its successor's inputs, which nothing hides: it is
-// long.
+// Few positions must be spread over the GPU: 16 to 28 blocks per position, and one warp per scheduler with four sums
+// per thread. A slice takes 350 clocks of arithmetic and 250 clocks, not hidden by other warps, to locate and request
+// the next slice's inputs, so slices are long.
 using Few = Tile<16, 32, 2, 2, 64, 3>;
 
-constexpr int kNowhere = -(1 << 29);  // as a row: outside of every image, whatever is added to it
+constexpr int kNowhere = -(1 << 29);  // row outside of every image, even after adding an offset
 
 struct ConvShape {
   int height, width, channels;  // of the image
@@ -30,7 +30,7 @@ struct Image {
   using Value = T;
   struct Place {  // in a window
     int row, column;
-    int offset;  // in values, as the image lies
+    int offset;  // in values, in the image's layout
   };
 
   const Value* values;
@@ -111,7 +111,7 @@ void LaunchConv(const Sums& sums, const Layer& layer, int64_t count, int multipr
   const bool narrow = sums.units <= Many32::kColumns;
   const int64_t many_tiles = count * CeilDivide(shape.pixels, Many64::kItems) *
                              CeilDivide(sums.units, narrow ? Many32::kColumns : Many64::kColumns);
-  // Small tiles get a third of the arithmetic done in the same time, large ones need 0.75 a multiprocessor to be equal.
+  // Small tiles reach a third of the large tiles' throughput; large tiles pay from 0.75 tiles per multiprocessor on.
   if (4 * many_tiles < 3 * multiprocessors) {
     LaunchTiles<Few>(sums, shape, count, stream);
   } else if (narrow) {

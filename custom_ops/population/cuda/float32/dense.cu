@@ -1,24 +1,24 @@
-// Dense layers. Rows that one position plays are bound by memory: a weight is read once and used once. Rows that many
-// positions play are matrix products.
+// Dense layers. Rows evaluated by a single position are memory-bound, since each weight is read once and used once.
+// Rows evaluated by many positions are matrix products.
 #include "population/cuda/float32/tile.h"
 
 namespace neuroevo::cuda {
 
 namespace {
 
-// A weight is read once: 15.9 MB of LargeModel's 16.2 MB a position, 4 us at an H200's 4 TB/s. That takes 3 to 4 MB
-// under way to cover 700 to 1000 ns of latency, 24 to 32 KB per multiprocessor. Each of these blocks has 40 KB of
-// weights under way, and four of them fit on a multiprocessor: those that are last in a call run alone, at 50 GB/s. 128
-// columns are 512 adjacent bytes of every row of weights, enough for the memory to be efficient.
+// Each weight is read once: 15.9 MB of LargeModel's 16.2 MB per position, 4 us at an H200's 4 TB/s. Covering 700 to
+// 1000 ns of latency takes 3 to 4 MB in flight, 24 to 32 KB per multiprocessor. Each of these blocks has 40 KB of
+// weights in flight, and four of them fit on a multiprocessor: the last blocks of a call run alone, at 50 GB/s. 128
+// columns are 512 adjacent bytes of every row of weights, enough for efficient memory accesses.
 using One = Tile<1, 128, 1, 1, 16, 6>;
 using Four = Tile<4, 128, 4, 1, 16, 6>;
-// For few positions four times as many blocks, and for up to 32 units. One warp multiplies, three help it to copy; the
-// time is that of dependent multiply-adds, 4 clocks each and 18 us for 7744 of them, and of some 200 clocks more for
-// each slice, which nothing hides: slices are long.
+// For few positions, four times as many blocks, and for up to 32 units. One warp multiplies, and three more only copy.
+// The time is that of dependent multiply-adds, 4 clocks each or 18 us for 7744 of them, plus about 200 clocks of
+// overhead per slice, so slices are long.
 using OneNarrow = Tile<1, 32, 1, 1, 128, 3, 128>;
-// 256 positions of a row and 512 units are 128 blocks, all that there is to be done at once, and one warp per
-// scheduler: eight sums a thread hide the multiply-adds' latency. Four terms are 32 clocks of multiply-adds and 56 of
-// shared memory (48 to read, 8 to fill it), and each slice costs some 150 more that nothing hides: slices are long.
+// 256 positions of a row and 512 units make 128 blocks, all resident at the same time, with one warp per scheduler:
+// eight sums per thread hide the latency of multiply-adds. Four terms take 32 clocks of multiply-adds and 56 of shared
+// memory (48 to read, 8 to fill it), and each slice adds about 150 clocks that are not hidden, so slices are long.
 using Shared = Tile<32, 32, 2, 4, 64, 3>;
 static_assert(One::kItems == kDenseTileSizes[0] && OneNarrow::kItems == kDenseTileSizes[0] &&
                   Four::kItems == kDenseTileSizes[1] && Shared::kItems == kDenseTileSizes[2],
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
     return item == 0 || (position < positions && sums.rows[position] == row);
   };
   for (int item = threadIdx.x; item < T::kItems; item += T::kThreads) {
-    // In place of missing items the first one is computed once more and thrown away.
+    // Missing items compute the first item again, and the result is discarded.
     items[item] = Of<const float>(sums.in, first_position + (plays(item) ? item : 0));
   }
   __syncthreads();

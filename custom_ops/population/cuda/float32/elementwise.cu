@@ -1,5 +1,5 @@
-// Steps without sums: a vbn, bias or activation that follows no convolution or dense layer, and uint8 inputs of dense
-// layers.
+// Steps without sums: vbn, bias and activations that do not follow a convolution or dense layer, and conversion of
+// uint8 inputs of dense layers.
 #include "networks/activations.h"
 #include "population/cuda/float32/tile.h"
 

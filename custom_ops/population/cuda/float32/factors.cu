@@ -1,5 +1,5 @@
-// What members of low rank add to the sums of a convolution or dense layer (networks/low_rank.h). The sums themselves
-// are those of their center's weights, which tiles of many positions share.
+// Contribution of low-rank members to the sums of a convolution or dense layer (networks/low_rank.h). The sums over the
+// center's weights are computed by tiles that many positions share.
 #include "networks/low_rank.h"
 #include "population/cuda/float32/tile.h"
 
@@ -7,11 +7,11 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kPlaces = 8;  // output pixels of a block; a dense layer has one
+constexpr int kPlaces = 8;  // output pixels per block; a dense layer has a single output pixel
 constexpr int kLanes = low_rank::kPartialSums;
-constexpr int kThreads = kPlaces * kLanes;  // to each place as many as it has partial sums
+constexpr int kThreads = kPlaces * kLanes;  // one thread per partial sum of each place
 
-// A window is a dense layer's inputs, too: a pixel of so many channels.
+// Windows of a convolution. The input of a dense layer is a window, too: one pixel with all inputs as channels.
 struct Windows {
   int height, width, channels;  // of the image
   int kernel_w, stride, pad_top, pad_left;

@@ -1,4 +1,4 @@
-// The kernels of a network's steps in float32, as the host calls them. None allocates or waits.
+// Host functions that launch the float32 kernels of a network's steps. They neither allocate nor wait.
 #ifndef NEUROEVO_POPULATION_CUDA_FLOAT32_KERNELS_H_
 #define NEUROEVO_POPULATION_CUDA_FLOAT32_KERNELS_H_
 
@@ -10,16 +10,16 @@
 
 namespace neuroevo::cuda {
 
-// What a step reads or writes for each position of the call: tensors of the workspace lie in the order of positions,
-// observations and outputs in that of slots.
+// Input or output of a step, one tensor per position of the call. Tensors in the workspace are ordered by position,
+// observations and outputs by slot.
 struct Tensors {
   void* data;
   int64_t pitch;         // values from one tensor to the next
-  const int32_t* slots;  // device, [count]; null: tensor i is that of position i
+  const int32_t* slots;  // device, [count]; null: tensor i belongs to position i
   bool bytes = false;    // uint8, each to be multiplied by 1/255
 };
 
-// A step that sums: out = activation(vbn(in * weights) + bias), a sum's products in order, one fused multiply-add each.
+// Step with sums: out = activation(vbn(in * weights) + bias); products are added in order by fused multiply-adds.
 struct Sums {
   const float* thetas;  // device, [R, stride]
   int64_t stride;
@@ -31,33 +31,33 @@ struct Sums {
   Activation activation;
   float slope;  // of leaky_relu
   Tensors in, out;
-  // Whether four adjacent values may be read or written at once, as places and sizes are multiples of four.
+  // Whether four adjacent values may be read or written at once because offsets and sizes are multiples of four.
   bool weights_by_4, in_by_4, out_by_4;
 };
 
-// What a member's factors add to the sums of a convolution or dense layer, and what follows them, in place in sums.out:
-// sums.weights is where A, then B are in a member, vbn and bias are of a member, too, and thetas, stride and rows are
-// the members'. factors: device, [count], c of each position.
+// Adds the contribution of the members' factors to the sums of a convolution or dense layer, then applies vbn, bias and
+// activation, in place in sums.out. sums.weights is the offset of A, followed by B, in a member; vbn, bias, thetas,
+// stride and rows also refer to members. factors: device, [count], c of each position.
 void LaunchFactors(const Sums& sums, const Layer& layer, const float* factors, int64_t count, device::Stream stream);
 
 // layer: a convolution.
 void LaunchConv(const Sums& sums, const Layer& layer, int64_t count, int multiprocessors, device::Stream stream);
 
-// Dense layers go by tiles of positions that play one row, at most this number of positions in each: a block reads the
-// weights once for its tile.
+// Dense layers are computed in tiles of positions that evaluate the same row, with at most this number of positions per
+// tile. A block reads the weights once for its tile.
 constexpr int kDenseTileSizes[] = {1, 4, 32};
 constexpr int kDenseTiles = 3;
 
-// tiles: device, the first positions of `count` tiles of size kDenseTileSizes[size]. A tile reaches to the end of its
-// row's positions (of `positions` in the call) or to its size. Needs float inputs.
+// tiles: device, the first positions of `count` tiles of size kDenseTileSizes[size]. A tile extends to its size or to
+// the last position of its row (`positions`: number of positions in the call). Requires float inputs.
 void LaunchDense(const Sums& sums, const int32_t* tiles, int64_t count, int size, int64_t positions,
                  int multiprocessors, device::Stream stream);
 
-// out = activation(vbn(in) + bias), value by value; sums.terms is ignored, units are channels, the innermost dimension.
-// in and out may be the same tensors.
+// out = activation(vbn(in) + bias), elementwise. sums.terms is ignored; units are channels, the innermost dimension. in
+// and out may be the same tensors.
 void LaunchElementwise(const Sums& sums, int64_t values, int64_t count, device::Stream stream);
 
-// A max_pool or avg_pool, layer_norm, recall or cell of `count` positions, which read and write floats. state_indices:
+// max_pool or avg_pool, layer_norm, recall and cell for `count` positions, which read and write floats. state_indices:
 // device, [count].
 void LaunchPool(const Layer& layer, const Tensors& in, const Tensors& out, int64_t count, device::Stream stream);
 void LaunchLayerNorm(const Layer& layer, const Tensors& in, const Tensors& out, int64_t count, device::Stream stream);
@@ -66,20 +66,20 @@ void LaunchRecall(const Layer& layer, const States& states, const int32_t* state
 void LaunchCell(const Layer& layer, const States& states, const int32_t* state_indices, const Tensors& in,
                 const Tensors& out, int64_t count, device::Stream stream);
 
-// A vbn layer of rows whose networks have seen a reference batch: position i of rows * observations is observation
-// i % observations as rows[i] has it.
+// Inputs of a vbn layer on the reference batch: position i of rows * observations is observation i % observations in
+// the network of rows[i].
 struct VbnInputs {
   float* thetas;  // device, [R, stride]
   int64_t stride;
   const int32_t* rows;  // device, [rows * observations]
-  int64_t vbn;          // offset in a row of [2, channels], where means and factors go
+  int64_t vbn;          // offset in a row of [2, channels], the destination of means and factors
   int channels;
   int64_t values;  // of each position
   Tensors in;      // float
 };
 
-// The layer's means and factors (vbn.h) for `rows` rows. sums: device, [rows * observations, channels], for its own
-// use.
+// Computes the layer's means and factors (vbn.h) for `rows` rows. sums: scratch memory on the device,
+// [rows * observations, channels].
 void LaunchStatistics(const VbnInputs& inputs, int64_t rows, int64_t observations, double* sums, device::Stream stream);
 
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -1,5 +1,5 @@
-// Layers without sums of products that are no part of another step: pools, layer_norm, and the two of an lstm beside
-// its dense layer.
+// Layers without sums of products that are steps of their own: pools, layer_norm, and the recall and cell layers of an
+// lstm.
 #include "networks/activations.h"
 #include "networks/layer_norm.h"
 #include "population/cuda/float32/tile.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Launches kernel(args..., values of a position, first position, blocks of a position), a thread for each value.
+// Launches kernel(args..., values per position, first position, blocks per position) with one thread per value.
 template <class Kernel, class... Args>
 void LaunchForValues(Kernel kernel, int64_t values, int64_t count, device::Stream stream, const Args&... args) {
   const unsigned blocks_each = static_cast<unsigned>(CeilDivide(values, kThreads));
@@ -22,7 +22,7 @@ void LaunchForValues(Kernel kernel, int64_t values, int64_t count, device::Strea
 __device__ inline int64_t PositionOf(int64_t first, unsigned blocks) { return first + blockIdx.x / blocks; }
 __device__ inline int64_t ValueOf(unsigned blocks) { return int64_t{blockIdx.x % blocks} * kThreads + threadIdx.x; }
 
-// A layer's numbers, as a kernel can take them.
+// Shape of a pool layer, passed to the kernel by value.
 struct PoolShape {
   int height, width, channels;  // of the input
   int out_width;
@@ -30,7 +30,7 @@ struct PoolShape {
   bool greatest;
 };
 
-// A value of the output, in the order of y, x and channel.
+// Computes one output value per thread, in the order of y, x and channel.
 __global__ void __launch_bounds__(kThreads)
     Pool(PoolShape pool, Tensors in, Tensors out, int64_t values, int64_t first, unsigned blocks) {
   const int64_t position = PositionOf(first, blocks), i = ValueOf(blocks);
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
   Of<float>(out, position)[i] = pool.greatest ? greatest : Div(sum, static_cast<float>(count));
 }
 
-// values: places, each with all channels.
+// values: number of places, each with all channels.
 __global__ void __launch_bounds__(kThreads)
     LayerNorm(int channels, Tensors in, Tensors out, int64_t values, int64_t first, unsigned blocks) {
   const int64_t position = PositionOf(first, blocks), i = ValueOf(blocks);
@@ -65,7 +65,7 @@ __device__ inline float* StateOf(const States& states, const int32_t* indices, i
   return states.first + indices[position] * states.stride + place;
 }
 
-// The first values of the output are those of the input, the others the cell's last output.
+// The output is the input followed by the cell's last output.
 __global__ void __launch_bounds__(kThreads)
     Recall(int64_t inputs, int64_t place, States states, const int32_t* indices, Tensors in, Tensors out,
            int64_t values, int64_t first, unsigned blocks) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
       i < inputs ? Of<const float>(in, position)[i] : StateOf(states, indices, position, place)[i - inputs];
 }
 
-// values: units.
+// values: number of units.
 __global__ void __launch_bounds__(kThreads) CellUnit(int64_t place, States states, const int32_t* indices, Tensors in,
                                                      Tensors out, int64_t values, int64_t first, unsigned blocks) {
   const int64_t position = PositionOf(first, blocks), i = ValueOf(blocks);

@@ -10,12 +10,12 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kSharedFrom = 16;  // positions of a row that are worth a tile for many
+constexpr int kSharedFrom = 16;  // smallest number of positions of a row for which a large tile pays
 
-// A multiple of four, so that every tensor can be read and written by vectors.
+// Returns a multiple of four, so that every tensor can be read and written by vectors.
 int64_t Pitch(const Step& step) { return CeilDivide(ValuesOf(step.layer.out), 4) * 4; }
 
-// The positions that begin tiles of dense layers, by the tiles' size.
+// First positions of the tiles of dense layers, by tile size.
 struct DenseTiles {
   std::vector<int32_t> first[kDenseTiles];
 
@@ -23,7 +23,7 @@ struct DenseTiles {
     for (size_t i = 0; i < rows.size();) {
       const size_t end =
           std::find_if(rows.begin() + i, rows.end(), [&](int32_t row) { return row != rows[i]; }) - rows.begin();
-      // Large tiles first: the kernel takes a tile to reach to its size or to the end of the row's positions.
+      // Large tiles first, since the kernel assumes that a tile extends to its size or to the last position of its row.
       while (i < end) {
         const size_t left = end - i;
         const int size = left >= kSharedFrom ? 2 : left > 1 ? 1 : 0;
@@ -61,8 +61,8 @@ struct CudaNetwork::Positions {
         members(of_members),
         tiles(call.rows),
         stream(on) {
-    // One list, so that few launches bring it: slots, rows, the tiles of all sizes, of which there are no more than
-    // positions, states, and members with their factors.
+    // One list, uploaded in few launches: slots, rows, the tiles of all sizes (at most as many as positions), states,
+    // and members with their factors.
     std::vector<int32_t> all = call.slots;
     all.insert(all.end(), call.rows.begin(), call.rows.end());
     for (const auto& first : tiles.first) all.insert(all.end(), first.begin(), first.end());
@@ -112,7 +112,7 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
   sums.out_by_4 = by_4(out.data, 4, {out.pitch, sums.units});
   const int64_t adjacent = step.kind == Step::Kind::kConv ? step.layer.in[2] : ValuesOf(step.layer.in);
   sums.in_by_4 = by_4(in.data, in.bytes ? 1 : 4, {in.pitch, adjacent});
-  // What a member has of its own: all but the matrices.
+  // A member has its own values for everything but the matrices.
   Sums own = sums;
   if (positions.members.first != nullptr) {
     own.thetas = positions.members.first;
@@ -196,7 +196,7 @@ int64_t CudaNetwork::PrepareBytes(int64_t rows, int64_t observations) const {
 void CudaNetwork::Prepare(float* thetas, int64_t stride, const CallSlots& prepared, const void* reference,
                           int64_t observations, char* workspace, device::Stream stream,
                           const MemberMemory& members) const {
-  CallSlots call;  // every row plays all of the reference batch
+  CallSlots call;  // every row evaluates the whole reference batch
   for (size_t i = 0; i < prepared.rows.size(); ++i) {
     for (int64_t o = 0; o < observations; ++o) {
       call.rows.push_back(prepared.rows[i]);
@@ -221,7 +221,7 @@ void CudaNetwork::Prepare(float* thetas, int64_t stride, const CallSlots& prepar
     if (step.vbn < 0) {
       Run(step, positions, in, out);
     } else {
-      Step before = step, after = step;  // what the statistics are of, and what is done with it in place
+      Step before = step, after = step;  // computes the inputs of the statistics; applies the rest in place
       before.vbn = before.bias = -1;
       before.activation = Activation::kNone;
       after.kind = Step::Kind::kNeither;

@@ -1,4 +1,4 @@
-// Which layers of a network become one step of the GPU.
+// Fusion of a network's layers into steps of the GPU.
 #include "core/error.h"
 #include "population/cuda/float32/network.h"
 
@@ -30,7 +30,7 @@ Step::Kind KindOf(const Layer& layer) {
   }
 }
 
-// Whether there is a last step that a vbn, bias or activation can be part of.
+// Returns whether a vbn, bias or activation can become part of the last step.
 bool Follows(const std::vector<Step>& steps) {
   return !steps.empty() && (steps.back().kind == Step::Kind::kConv || steps.back().kind == Step::Kind::kDense ||
                             steps.back().kind == Step::Kind::kNeither);
@@ -83,7 +83,7 @@ std::vector<Step> StepsOf(DType input, const std::vector<Layer>& layers) {
                                                                         : Activation::kGelu;
         break;
       case Layer::Kind::kGraph:
-        ThrowInvalid("a network has a graph layer, which the GPU does not evaluate, expected the backend 'cpu'");
+        ThrowInvalid("a network has a graph layer, which the GPU does not support; use the backend 'cpu'");
     }
   }
   return steps;

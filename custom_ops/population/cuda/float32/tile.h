@@ -1,11 +1,12 @@
-// What the kernels of convolutions and dense layers share, for .cu files alone: a block computes a tile of sums, items
-// (output pixels of a convolution, slots of a dense layer) times columns (filters, units). Slice by slice of the terms,
-// inputs and weights come into shared memory by asynchronous copies that run kStages - 1 slices ahead; a thread keeps
-// kThreadItems x kThreadColumns sums in registers and takes the terms of each in order.
+// Shared code of the convolution and dense kernels, for .cu files only. A block computes a tile of sums, items (output
+// pixels of a convolution, slots of a dense layer) times columns (filters, units). Slices of the inputs and weights are
+// loaded into shared memory by asynchronous copies that run kStages - 1 slices ahead. A thread keeps kThreadItems x
+// kThreadColumns sums in registers and adds the terms of each in order.
 //
 // A term costs a thread kThreadItems + kThreadColumns words from shared memory for kThreadItems * kThreadColumns fused
-// multiply-adds. A multiprocessor of compute capability 8.6 to 9.0 does 128 of these a clock and delivers 32 words, or
-// 64 where lanes share vectors (see Tile): at 4 x 4 both take equally long, smaller ones are bound by shared memory.
+// multiply-adds. Per clock, a multiprocessor of compute capability 8.6 to 9.0 executes 128 multiply-adds and loads 32
+// words, or 64 if lanes share vectors (see Tile). At 4 x 4 both take equally long; smaller sizes are bound by shared
+// memory.
 #ifndef NEUROEVO_POPULATION_CUDA_FLOAT32_TILE_H_
 #define NEUROEVO_POPULATION_CUDA_FLOAT32_TILE_H_
 
@@ -18,7 +19,7 @@
 
 namespace neuroevo::cuda {
 
-// Threads: at least one per group of sums; more of them only help to copy.
+// Tile sizes. threads: at least one per group of sums; additional threads only copy.
 template <int items, int columns, int thread_items, int thread_columns, int terms, int stages,
           int threads = items / thread_items * (columns / thread_columns)>
 struct Tile {
@@ -27,17 +28,17 @@ struct Tile {
   static constexpr int kTerms = terms, kStages = stages, kThreads = threads;
   static constexpr int kItemGroups = kItems / kThreadItems, kColumnGroups = kColumns / kThreadColumns;
   static constexpr int kVector = kThreadColumns < 4 ? kThreadColumns : 4;  // a thread's adjacent columns
-  static constexpr int kPitch = kTerms + 4;  // of an item's inputs: eight neighbors' vectors meet no bank twice
+  static constexpr int kPitch = kTerms + 4;  // per item: the vectors of eight neighboring items have no bank conflict
   static constexpr int kWeightFloats = kTerms * kColumns, kStageFloats = kWeightFloats + kItems * kPitch;
-  static constexpr int kBlocks = 384 / kThreads;  // to fit on a multiprocessor: 168 registers for each thread
+  static constexpr int kBlocks = 384 / kThreads;  // blocks per multiprocessor, with 168 registers per thread
   static constexpr int kStagesBytes = kStages * kStageFloats * 4;
   static_assert(kItemGroups * kColumnGroups <= kThreads && kTerms % 4 == 0 && kColumns % 4 == 0, "");
   static_assert(kThreads % kTerms == 0, "all copies of a thread are of the same terms");
   static_assert(kStagesBytes + kItems * 16 <= 64 << 10, "a block of compute capability 7.5 has 64 KB of shared memory");
 
-  // The i-th item and j-th column of a thread. Shared memory delivers vectors twice as fast where the lanes of all
-  // pairs that differ in bit 0, or of all that differ in bit 1, ask for the same ones. So bit 0 chooses between columns
-  // and bit 1 between items: inputs are the same across the former, weights across the latter.
+  // The i-th item and j-th column of a thread. Shared memory loads vectors twice as fast if all pairs of lanes that
+  // differ in bit 0, or all pairs that differ in bit 1, load the same vector. Bit 0 therefore selects columns and bit 1
+  // items: lanes that differ in bit 0 share inputs, and lanes that differ in bit 1 share weights.
   __device__ static int Item(int i) { return ItemGroup() + i * kItemGroups; }
   __device__ static int Column(int j) {
     return j / kVector * (kColumnGroups * kVector) + ColumnGroup() * kVector + j % kVector;
@@ -56,7 +57,7 @@ struct Tile {
   static_assert(kItemGroups == 1 || (kItemGroups % 2 == 0 && kColumnGroups % 2 == 0), "");
 };
 
-// What tensors.data holds for a position.
+// Returns the tensor of a position.
 template <class T>
 __device__ inline T* Of(const Tensors& tensors, int64_t position) {
   const int64_t index = tensors.slots == nullptr ? position : tensors.slots[position];
@@ -78,14 +79,14 @@ __device__ inline void LoadFloats(const float* from, float* to) {
 
 __device__ inline float FromByte(unsigned byte) { return Mul(static_cast<float>(byte), 1.0f / 255); }
 
-// The sums of one tile. Source tells where inputs are, in memory that holds Source::Value (float or uint8_t):
-//   Place Locate(int term)                     what an input's place has in common for all items; terms beyond the last
-//                                              one are asked for too
-//   bool At(int item, Place, const Value**)    where the input is; false: it is zero, and nothing is read
+// The sums of one tile. Source locates the inputs in memory that holds Source::Value (float or uint8_t):
+//   Place Locate(int term)                     the part of an input's location that is common to all items; must accept
+//                                              terms beyond the last one
+//   bool At(int item, Place, const Value**)    sets the input's address; false: the input is zero and is not read
 template <class T, class Source>
 class TileSums {
  public:
-  // weights: of the tile's first column, of which `columns` exist.
+  // weights: points to the tile's first column. columns: number of columns of the tile that exist.
   __device__ TileSums(const Sums& sums, const float* weights, int columns, const Source& source, float* stages)
       : sums_(sums), weights_(weights), columns_(columns), source_(source), stages_(stages) {}
 
@@ -98,10 +99,10 @@ class TileSums {
     const int slices = (sums_.terms + T::kTerms - 1) / T::kTerms;
 #pragma unroll 1
     for (int next = 0; next < slices + T::kStages - 1; ++next) {
-      const int slice = next - (T::kStages - 1);  // what is multiplied while `next` is brought
+      const int slice = next - (T::kStages - 1);  // multiplied while `next` is loaded
       if (slice >= 0) {
         CopyAsyncWait<T::kStages - 2>();
-        __syncthreads();  // the slice is there, and the one before it, whose memory `next` takes over, is done with
+        __syncthreads();  // the slice is loaded, and all threads are done with the previous one, which `next` replaces
       }
       if (next < slices) Begin(next);
       CopyAsyncCommit();
@@ -119,7 +120,7 @@ class TileSums {
 
   __device__ float* Stage(int slice) const { return stages_ + slice % T::kStages * T::kStageFloats; }
 
-  // Starts to bring a slice's weights and inputs; bytes are loaded into registers, which End empties.
+  // Starts to load a slice's weights and inputs; uint8 inputs are loaded into registers, which End stores.
   __device__ void Begin(int slice) {
     float* weights = Stage(slice);
     sums_.weights_by_4 ? CopyWeights<4>(slice, weights) : CopyWeights<1>(slice, weights);
@@ -151,7 +152,7 @@ class TileSums {
     }
   }
 
-  // What is beyond the last term or column becomes zero.
+  // Terms and columns beyond the last ones become zero.
   template <int kAtOnce>
   __device__ void CopyWeights(int slice, float* to) const {
     constexpr unsigned kPerTerm = T::kColumns / kAtOnce, kTermsApart = T::kThreads / kPerTerm;
@@ -168,8 +169,8 @@ class TileSums {
     }
   }
 
-  // Calls each(place in shared memory, place in the source, whether there is one, kAtOnce, i) for the i-th input, or
-  // four adjacent inputs, that this thread brings.
+  // Calls each(destination in shared memory, source, whether the source exists, kAtOnce, i) for the i-th input, or
+  // group of four adjacent inputs, that this thread loads.
   template <int kAtOnce, class Each>
   __device__ void ForInputs(int slice, float* to, const Each& each) {
     constexpr unsigned kPerItem = T::kTerms / kAtOnce, kItemsApart = T::kThreads / kPerItem;
@@ -177,7 +178,7 @@ class TileSums {
     const int term = static_cast<int>(threadIdx.x % kPerItem) * kAtOnce, first = threadIdx.x / kPerItem;
     const auto place = source_.Locate(slice * T::kTerms + term);
     to += first * T::kPitch + term;
-    // By fours, so that what places are made of is loaded for several at once.
+    // In groups of four, so that the data for computing several locations is loaded at once.
 #pragma unroll
     for (int four = 0; four < kCopies; four += 4) {
       const typename Source::Value* from[4];
@@ -199,7 +200,7 @@ class TileSums {
   __device__ static void MultiplySlice(const float* stage, float (&sum)[T::kThreadItems][T::kThreadColumns]) {
     const float* inputs = stage + T::kWeightFloats + T::Item(0) * T::kPitch;
     const float* weights = stage + T::Column(0);
-    // Not more than 512 multiply-adds without a loop, for the instruction cache.
+    // Unroll at most 512 multiply-adds, because of the instruction cache.
     constexpr int kMost = 512 / (T::kThreadItems * T::kThreadColumns), kAtOnce = kMost < T::kTerms ? kMost : T::kTerms;
     static_assert(T::kTerms % kAtOnce == 0, "");
 #pragma unroll 1
@@ -210,7 +211,7 @@ class TileSums {
     }
   }
 
-  // Four terms.
+  // Multiplies and adds four terms.
   __device__ static void MultiplyQuad(const float* inputs, const float* weights,
                                       float (&sum)[T::kThreadItems][T::kThreadColumns]) {
     float in[T::kThreadItems][4];
@@ -239,8 +240,8 @@ class TileSums {
   uint32_t loaded_[kLoads];
 };
 
-// Normalizes, adds the bias, activates and stores. theta: the row, at the tile's first column. out_at(item): where the
-// item's value of that column goes, null where there is no such item.
+// Normalizes, adds the bias, applies the activation and stores the sums. theta: the row, at the tile's first column.
+// out_at(item): destination of the item's value of that column, null if the item does not exist.
 template <class T, class OutAt>
 __device__ void StoreTile(const Sums& sums, const float* theta, int columns, const OutAt& out_at,
                           float (&sum)[T::kThreadItems][T::kThreadColumns]) {
@@ -284,7 +285,7 @@ __device__ void StoreTile(const Sums& sums, const float* theta, int columns, con
     }
   }
   if (sums.activation != Activation::kTanh) return;
-  // On what this thread has stored, so that the many instructions are there once and not once per sum.
+  // Applied to the values that this thread has stored, so that the long code exists once and not once per sum.
 #pragma unroll 1
   for (int i = 0; i < T::kThreadItems; ++i) {
     float* out = out_at(T::Item(i));

@@ -1,5 +1,5 @@
-// The statistics of vbn layers. Sums have the order of vbn.h: a thread adds up a channel of one observation, then one
-// adds up those of all observations.
+// The statistics of vbn layers. Sums are added in the order of vbn.h: one thread sums a channel of one observation,
+// then one thread sums the results of all observations.
 #include "gpu/runtime.h"
 #include "networks/vbn.h"
 #include "population/cuda/float32/tile.h"
@@ -10,9 +10,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-enum class Pass { kMeans, kFactors };  // the latter of deviations from the former
+enum class Pass { kMeans, kFactors };  // factors are computed from deviations from the means
 
-// sums[position, channel] of all positions; total: positions times channels.
+// Computes sums[position, channel] for all positions. total: positions times channels.
 template <Pass kPass>
 __global__ void __launch_bounds__(kThreads) SumObservations(VbnInputs inputs, int64_t total, double* sums) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;

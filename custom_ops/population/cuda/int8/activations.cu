@@ -1,4 +1,5 @@
-// Between the layers of integer networks: bytes of sums, and of observations. Bound by memory, 5 bytes a value.
+// Conversion of the sums between layers of integer networks, and of observations, to bytes. Memory-bound, 5 bytes per
+// value.
 #include "gpu/runtime.h"
 #include "population/cuda/int8/kernels.h"
 #include "population/cuda/int8/sums.h"
@@ -8,7 +9,7 @@ namespace neuroevo::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kWords = 4;  // of a thread
+constexpr int kWords = 4;  // per thread
 
 // A thread of a block handles words first_word + i * kThreads of its position, i < kWords.
 struct Place {
@@ -18,7 +19,7 @@ __device__ inline Place PlaceOf(int64_t words, int64_t first_position) {
   const unsigned tiles = static_cast<unsigned>((words + kThreads * kWords - 1) / (kThreads * kWords));
   return {first_position + blockIdx.x / tiles, int64_t{blockIdx.x % tiles} * (kThreads * kWords) + threadIdx.x};
 }
-// Launches a kernel with its last argument, the first position, for blocks such as Place says.
+// Launches a kernel, whose last argument is the first position, with blocks laid out as described at Place.
 template <class Kernel, class... Args>
 void LaunchWords(Kernel kernel, int64_t words, int64_t count, device::Stream stream, Args... args) {
   const int64_t tiles = (words + kThreads * kWords - 1) / (kThreads * kWords);
@@ -28,7 +29,7 @@ void LaunchWords(Kernel kernel, int64_t words, int64_t count, device::Stream str
 }
 
 __device__ inline int ShiftOf(int32_t largest) {
-  // int8::ActivationShift, without the shifts that leave more than 8 bits.
+  // Same result as int8::ActivationShift, but skips the shifts that leave more than 8 bits.
   int shift = max(0, 24 - __clz(largest));
   while (int8::RoundShift(static_cast<uint32_t>(largest), shift) > int8::kMaxActivation) ++shift;
   return shift;
@@ -37,7 +38,7 @@ __device__ inline int ShiftOf(int32_t largest) {
 __global__ void Int8Activate(Int8Layer layer, Int8Call call, uint32_t* bytes, int32_t* exponents,
                              int64_t first_position) {
   const int64_t words = layer.out_words();
-  const int64_t sum_words = int64_t{layer.pixels} * (layer.padded_outputs() / 4);  // behind them are zeros
+  const int64_t sum_words = int64_t{layer.pixels} * (layer.padded_outputs() / 4);  // followed by zeros
   const Place place = PlaceOf(words, first_position);
   const int4* sums = reinterpret_cast<const int4*>(call.sums) + place.position * words;
   int4 loaded[kWords];

@@ -1,9 +1,9 @@
-// Convolutions of integer networks, on the tensor cores: 16 pixels times 8 filters times 32 products an instruction.
+// Convolutions of integer networks on the tensor cores: 16 pixels times 8 filters times 32 products per instruction.
 //
-// A LargeModel's three take 12.4M products a slot: at a quarter of what the tensor cores can do, K = 1024 slots take
-// 0.05 ms, where products four at a time (dp4a) would take 0.25 ms at best. So there is no need to stage anything in
-// shared memory: lanes read the words of their pixels and filters where they are, 16 bytes at a time where they can. A
-// slot's weights of a layer (8 to 37 KB) and its input stay in the L1 cache for the warps of a block.
+// The three convolutions of LargeModel take 12.4M products per slot: at a quarter of the tensor cores' peak, K = 1024
+// slots take 0.05 ms, while four products per instruction (dp4a) would take 0.25 ms at best. Staging in shared memory
+// is therefore unnecessary: lanes read the words of their pixels and filters from global memory, 16 bytes per load if
+// possible. A slot's weights of a layer (8 to 37 KB) and its input stay in the L1 cache for the warps of a block.
 #include "gpu/runtime.h"
 #include "population/cuda/int8/kernels.h"
 #include "population/cuda/int8/sums.h"
@@ -12,18 +12,18 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kWarps = 4;    // of a block, each with its own pixels
-constexpr int kPixels = 32;  // of a warp: two instructions high
+constexpr int kWarps = 4;    // per block, each with different pixels
+constexpr int kPixels = 32;  // per warp: two instructions high
 constexpr int kRows = kPixels / 8;
 constexpr int kTiles = kConvFilters / 8;
 
-// The pixels of a lane: `lane / 4 + 8 * row` of the warp's.
+// The pixels of a lane: pixel `lane / 4 + 8 * row` of the warp for each row.
 struct Pixels {
-  int top[kRows], left[kRows];  // of the kernel's place over the input
-  int place[kRows];             // its first word
+  int top[kRows], left[kRows];  // upper left corner of the window in the input
+  int place[kRows];             // first word of the window
 };
 
-// Four words of every pixel, number `segment`: all of one tap.
+// Loads segment `segment`, four words that belong to one tap, of every pixel.
 __device__ inline void LoadSegments(const Int8Layer& layer, const uint32_t* input, const Pixels& pixels, int segment,
                                     uint4 (&loaded)[kRows]) {
   const int tap = layer.pixel_segments(segment), y = layer.kernel_width(tap), x = tap - y * layer.kernel_w;
@@ -38,7 +38,7 @@ __device__ inline void LoadSegments(const Int8Layer& layer, const uint32_t* inpu
   }
 }
 
-// The same word by word, which may be of different taps.
+// Loads a segment word by word; the words may belong to different taps.
 __device__ inline void LoadWords(const Int8Layer& layer, const uint32_t* input, const Pixels& pixels, int segment,
                                  uint4 (&loaded)[kRows]) {
   uint32_t words[kRows][4];
@@ -61,8 +61,8 @@ __device__ inline void LoadWords(const Int8Layer& layer, const uint32_t* input, 
   }
 }
 
-// A warp: kPixels pixels times kConvFilters filters of one slot. kSegments: in_words is a multiple of 4. kLast: it
-// writes outputs.
+// Each warp computes kPixels pixels times kConvFilters filters of one slot. kSegments: in_words is a multiple of 4.
+// kLast: this is the last layer, which writes outputs.
 template <bool kSegments, bool kLast>
 __global__ __launch_bounds__(32 * kWarps, 4) void Int8Conv(Int8Layer layer, Int8Call call, int64_t first_position) {
   const int filter_tiles = (layer.outputs + kConvFilters - 1) / kConvFilters;
@@ -79,13 +79,13 @@ __global__ __launch_bounds__(32 * kWarps, 4) void Int8Conv(Int8Layer layer, Int8
   Pixels pixels;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const int pixel = min(first_pixel + group + 8 * r, layer.pixels - 1);  // whose sums are left out if it is not ours
+    const int pixel = min(first_pixel + group + 8 * r, layer.pixels - 1);  // sums of duplicates are not stored
     const int y = pixel / layer.out_width;
     pixels.top[r] = y * layer.stride - layer.pad_top;
     pixels.left[r] = (pixel - y * layer.out_width) * layer.stride - layer.pad_left;
     pixels.place[r] = (pixels.top[r] * layer.in_width + pixels.left[r]) * layer.in_words;
   }
-  // The order of products does not matter: of the 64 that a turn takes, a lane brings 16 neighbors.
+  // The order of products does not matter: each lane loads 16 adjacent ones of the 64 products of an iteration.
   int32_t sums[2][kTiles][4] = {};
   const uint4* weights = reinterpret_cast<const uint4*>(row + layer.weights_place) +
                          int64_t{first_filter + group} * layer.segments + member;

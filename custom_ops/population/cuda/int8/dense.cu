@@ -1,12 +1,12 @@
 // Dense layers of integer networks.
 //
-// A slot with a row of its own reads all of the row's weights for few products: it is bound by memory. A thread takes 8
-// units, whose weights are streams of neighboring bytes, and has 128 bytes of them under way at a time: with 4 blocks
-// of 256 threads on a multiprocessor that is 128 KB, four times what hides the latency of an H200's memory. The two
-// halves of a block take different units, so that the activations come from the L2 cache once for 16 units.
-// LargeModel's 7744 x 512 are 32 blocks a slot, enough for one slot's time to be short as well.
+// A slot that is the only one with its row reads all of the row's weights for few products, so it is memory-bound. A
+// thread computes 8 units, whose weights are streams of adjacent bytes, with 128 bytes of weights in flight: with 4
+// blocks of 256 threads per multiprocessor these are 128 KB, four times the amount that hides the memory latency of an
+// H200. The two halves of a block compute different units, so activations are read from the L2 cache once per 16 units.
+// LargeModel's 7744 x 512 weights take 32 blocks per slot, enough for a low latency of a single slot as well.
 //
-// Slots that share a row read its weights once for up to 32 of them, on the tensor cores.
+// Slots that share a row read its weights once per 32 slots and use the tensor cores.
 #include "gpu/runtime.h"
 #include "population/cuda/int8/kernels.h"
 #include "population/cuda/int8/sums.h"
@@ -15,10 +15,10 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kUnits = 8;      // of a thread of Int8Dense
-constexpr int kHalfWarps = 4;  // at most, of half a block
+constexpr int kUnits = 8;      // per thread of Int8Dense
+constexpr int kHalfWarps = 4;  // most warps per half of a block
 
-constexpr int kSharedWarps = 8;  // of a block of Int8SharedDense, each with its part of the products
+constexpr int kSharedWarps = 8;  // per block of Int8SharedDense, each with a part of the products
 constexpr int kRows = kSharedSlots / 8;
 constexpr int kTiles = kDenseUnits / 8;
 
@@ -29,11 +29,11 @@ __device__ inline int32_t Dot(const uint4& bytes, const uint4& weights, int32_t 
   return DotBytes(bytes.w, weights.w, sum);
 }
 
-// The warp's sums of kUnits = 8 values per lane: lane l gets that of value l / 4.
+// Sums kUnits = 8 values per lane over the warp; lane l gets the sum of value l / 4.
 __device__ inline int32_t SumOverLanes(int32_t (&sums)[kUnits]) {
 #pragma unroll
   for (int half = kUnits / 2; half > 0; half /= 2) {
-    const int other = 4 * half;  // lanes exchange half of what they have left
+    const int other = 4 * half;  // lanes exchange half of their remaining values
     const bool upper = (threadIdx.x & other) != 0;
 #pragma unroll
     for (int i = 0; i < half; ++i) {
@@ -58,8 +58,8 @@ __device__ inline int32_t Finish(const Int8Layer& layer, const Int8Call& call, i
   return sum;
 }
 
-// A block: kDenseUnits units of one slot, half of them for each half of its threads (y), which take the segments in
-// turn.
+// Each block computes kDenseUnits units of one slot, half of them in each half of its threads (threadIdx.y). The
+// threads of a half process the segments in turn.
 __global__ __launch_bounds__(2 * 32 * kHalfWarps, 4) void Int8Dense(Int8Layer layer, Int8Call call,
                                                                     const int32_t* positions, int64_t first_position) {
   static_assert(kDenseUnits == 2 * kUnits, "a block has two halves");
@@ -98,7 +98,7 @@ __global__ __launch_bounds__(2 * 32 * kHalfWarps, 4) void Int8Dense(Int8Layer la
   if (lane == 0) atomicMax(call.largest + position, largest);
 }
 
-// A block: kDenseUnits units of up to kSharedSlots slots; its warps take the products in turn, 64 at a time.
+// Each block computes kDenseUnits units of up to kSharedSlots slots; its warps process the products in turn, 64 each.
 __global__ __launch_bounds__(32 * kSharedWarps) void Int8SharedDense(Int8Layer layer, Int8Call call,
                                                                      const SharedSlots* shared, int64_t first_shared) {
   __shared__ int32_t warp_sums[kSharedWarps][kSharedSlots][kDenseUnits];
@@ -110,7 +110,7 @@ __global__ __launch_bounds__(32 * kSharedWarps) void Int8SharedDense(Int8Layer l
   const uint4* input[kRows];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const int slot = min(group + 8 * r, slots.count - 1);  // whose sums are left out if it is not ours
+    const int slot = min(group + 8 * r, slots.count - 1);  // sums of duplicates are not stored
     input[r] = reinterpret_cast<const uint4*>(InputOf(layer, call, slots.first + slot));
   }
   const uint4* weights = reinterpret_cast<const uint4*>(RowOf(call, slots.first) + layer.weights_place) +

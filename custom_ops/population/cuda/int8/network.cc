@@ -8,13 +8,13 @@ namespace neuroevo::cuda {
 
 namespace {
 
-// From this number of slots of a row on, one read of its weights for all of them pays; a few read them from the L2
+// Smallest number of slots of a row for which sharing one read of its weights pays; fewer slots find them in the L2
 // cache.
 constexpr int64_t kFewSlots = 3;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Observations of which a dense layer is the first are taken as vectors, whose channels need less padding.
+// If the first layer is dense, observations are treated as vectors, whose channels need less padding.
 std::array<int, 3> InputShape(const Int8Step& step, bool first) {
   const auto [height, width, channels] = step.layer.in;
   if (first && step.dense()) return {1, 1, height * width * channels};
@@ -47,9 +47,9 @@ Int8Layer MakeLayer(const Int8Step& step, int index) {
   return layer;
 }
 
-// Where slots play, as the layers need it: an array of int32 for all of it, which goes to the device in one piece.
+// Index lists for the kernels in a single int32 array, which is uploaded in one piece.
 struct Lists {
-  std::vector<int32_t> words;  // slots, rows, positions of their own, SharedSlots
+  std::vector<int32_t> words;  // slots, rows, positions that share no row, SharedSlots
   int64_t own = 0, shared = 0;
 
   explicit Lists(const CallSlots& call) : words(call.slots) {
@@ -69,7 +69,7 @@ struct Lists {
         ++shared;
       }
     }
-    if (shared == 0) words.resize(2 * count);  // the positions are all of them, in order
+    if (shared == 0) words.resize(2 * count);  // the list would contain all positions in order
     words.insert(words.end(), shared_slots.begin(), shared_slots.end());
   }
 };
@@ -144,7 +144,7 @@ void CudaInt8Network::Forward(const char* packed, int64_t stride, const CallSlot
   if (count == 0) return;
   const Lists lists(call);
   Workspace parts(workspace);
-  int32_t* words = parts.Part<int32_t>(4 * count);  // of the lists: positions are of one kind or the other
+  int32_t* words = parts.Part<int32_t>(4 * count);  // for the lists, in which each position is either single or shared
   int32_t* largest = parts.Part<int32_t>(count * layers);
   int32_t* exponents = parts.Part<int32_t>(count * layers);
   uint32_t* bytes = parts.Part<uint32_t>(count * std::max(input_words_, largest_words_));
@@ -163,7 +163,7 @@ void CudaInt8Network::Forward(const char* packed, int64_t stride, const CallSlot
   const Int8Layer& first = layers_[0];
   const int channels = InputShape(network_.steps[0], true)[2];
   const int64_t observation_words = int64_t{first.in_height} * first.in_width * first.in_words;
-  // Observations are read where they are if their bytes lie as activations do.
+  // Observations are read in place if they have the layout and alignment of activations.
   now.by_slot = channels % 4 == 0 && observation_words % 4 == 0 && reinterpret_cast<uintptr_t>(observations) % 16 == 0;
   if (now.by_slot) {
     now.input = reinterpret_cast<const uint32_t*>(observations);

@@ -1,4 +1,4 @@
-// Thetas in integers. Reads theta twice and writes a byte a weight: bound by memory.
+// Quantization of thetas. Reads theta twice and writes one byte per weight, so it is memory-bound.
 #include "gpu/runtime.h"
 #include "population/cuda/int8/kernels.h"
 
@@ -7,9 +7,9 @@ namespace neuroevo::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kLoads = 16;  // of a thread at a time
+constexpr int kLoads = 16;  // loads in flight per thread
 
-// Which of the network's layers a piece or tile belongs to; `first` says where a layer's begin.
+// Returns the index of the layer that a piece or tile belongs to. `first`: member with a layer's first piece or tile.
 __device__ inline int LayerOf(const QuantizedNetwork& network, int64_t task, int64_t QuantizedLayer::* first) {
   int layer = 0;
   while (layer + 1 < network.layers && network.layer[layer + 1].*first <= task) ++layer;
@@ -39,15 +39,15 @@ __global__ void FindLargest(QuantizedNetwork network, const QuantizedRow* rows, 
   if (threadIdx.x % 32 == 0) atomicMax(largest + row * network.layers + index, found);
 }
 
-// int8::QuantizedWeight as a byte; scale is 2^exponent. Multiplying by it is exact but for results far below 1/2, and
-// adding 1.5 * 2^23 rounds to the nearest integer, halves to even.
+// Returns int8::QuantizedWeight as a byte; scale is 2^exponent. Multiplying by it is exact except for results far below
+// 1/2, and adding 1.5 * 2^23 rounds to the nearest integer, with halves rounded to even.
 __device__ inline uint32_t WeightByte(float weight, float scale) {
   const float scaled = Mul(weight, scale), limit = int8::kMaxWeight;
   const float cut = scaled == scaled ? fminf(limit, fmaxf(-limit, scaled)) : 0;
   return ToBits(Add(cut, 12582912.0f)) & 255;
 }
 
-// A block turns a tile of theta [inputs, units] round: kTileBytes of kTileUnits units.
+// Each block transposes a tile of theta [inputs, units] into kTileBytes bytes of kTileUnits units.
 __global__ void Pack(QuantizedNetwork network, const QuantizedRow* rows, int64_t first_row, const uint32_t* largest) {
   constexpr int kTileWords = kTileBytes / 4;
   __shared__ uint32_t tile[kTileUnits][kTileWords + 1];  // + 1: threads of neighboring units use different banks
@@ -62,7 +62,7 @@ __global__ void Pack(QuantizedNetwork network, const QuantizedRow* rows, int64_t
   const int64_t first_unit = (task - layer.first_tile) % unit_tiles * kTileUnits;
   const int64_t first_byte = (task - layer.first_tile) / unit_tiles * kTileBytes;
   const int thread = static_cast<int>(threadIdx.x);
-  if (first_byte == 0) {  // what else a packed row holds
+  if (first_byte == 0) {  // exponents and biases of the packed row
     if (first_unit == 0 && thread == 0) reinterpret_cast<int32_t*>(row.packed)[index] = exponent;
     const int64_t unit = first_unit + thread;
     if (layer.bias_offset >= 0 && thread < kTileUnits && unit < layer.outputs) {
@@ -77,7 +77,7 @@ __global__ void Pack(QuantizedNetwork network, const QuantizedRow* rows, int64_t
 #pragma unroll
   for (int word = thread / kTileUnits; word < kTileWords; word += kThreads / kTileUnits) {
     const int64_t byte = first_byte + 4 * word;
-    // Of the four bytes those below `end` are weights, the first of them of input `input`.
+    // The first `end` of the four bytes are weights, starting with input `input`; the others are padding.
     const int pixel = static_cast<int>(byte) / layer.pixel_bytes;
     const int channel = static_cast<int>(byte) - pixel * layer.pixel_bytes;
     const int64_t input = int64_t{pixel} * layer.channels + channel;

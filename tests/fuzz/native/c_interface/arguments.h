@@ -33,14 +33,14 @@ class Array {
   bool missing_;
 };
 
-// Of an array; a longer one is missing: a network of an input may have so many outputs that libFuzzer's memory is none.
+// Largest array; larger ones are null, since a network of an input may have more outputs than libFuzzer's memory holds.
 constexpr int64_t kMostValues = int64_t{1} << 24;
 
 class Arguments : public Bytes {
  public:
   using Bytes::Bytes;
 
-  // Mostly in [0, n), now and then beside that or far from it.
+  // Mostly in [0, n), sometimes just outside or far out of range.
   int64_t Index(int64_t n) {
     constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
     static const int64_t kOdd[] = {-1,
@@ -61,7 +61,7 @@ class Arguments : public Bytes {
   }
   // Of one call.
   int64_t Length() { return Below(5); }
-  // The length as the call is told: mostly the true one, else what none can be.
+  // The length to pass to a call: mostly the true one, otherwise an invalid one.
   int64_t Told(int64_t length) { return Chance(2) ? -1 - Below(2) : length; }
   bool Missing() { return Chance(2); }
 

@@ -1,4 +1,4 @@
-// Games where memory runs out, but for loading them, which is ALE's own: native/envs/family_faults.h.
+// Atari games with failing allocations, except while ALE loads them: native/envs/family_faults.h.
 #include <string>
 
 #include "native/envs/atari/games.h"

@@ -1,5 +1,5 @@
-// The Atari family: replays, independence of whatever else is played, the protocol's start and cut-off, and files that
-// are no ROM. Parity with ale-py is tested from Python, options in options_test.cc.
+// The Atari family: replays, independence of other episodes, the protocol's start and time limit, and invalid ROM
+// files. Parity with ale-py is tested from Python, options in options_test.cc.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -33,7 +33,7 @@ int Noops(uint64_t seed) {
   return 1 + static_cast<int>((z ^ (z >> 31)) % 30);
 }
 
-// A file in the temporary folder, gone at the end.
+// File in the temporary folder, removed at the end.
 struct File {
   std::filesystem::path path;
   File(const std::string& name, const std::string& content)
@@ -52,8 +52,8 @@ void CheckNoRom(const std::string& rom, const std::string& message) {
 }  // namespace
 
 TEST(PoolsOfDifferentGamesAtOnce) {
-  // The first test, so that whatever the emulators share is set up by threads at once: pools are made while others are
-  // stepped.
+  // The first test, so that concurrent threads initialize the emulators' shared state: pools are created while other
+  // pools are stepped.
   const std::vector<std::string> names = {"pong", "space_invaders"};
   std::vector<std::vector<Episode>> episodes(names.size());
   std::vector<std::string> failures(names.size());
@@ -207,7 +207,7 @@ TEST(CutOffAtMaxFrames) {
     CHECK_EQ(episode.rewards.size(), steps);
   }
   CHECK_EQ(games.Play({0}, {9}, 20, 0)[0].rewards.size(), 20);
-  // Until the cut-off, it is the episode that it would be without.
+  // Until the time limit, the episode equals that without a limit.
   const Episode whole = games.Play({0}, {9}, 10)[0], cut = games.Play({0}, {9}, 10, 40)[0];
   CHECK_EQ(whole.observations, cut.observations);
   CHECK(cut.done && !whole.done);

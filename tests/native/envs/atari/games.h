@@ -33,7 +33,7 @@ inline uint64_t Hash(const uint8_t* bytes, int64_t n) {
   return hash;
 }
 
-// What a player sees and gets.
+// Observations and rewards of a player.
 struct Episode {
   std::vector<uint64_t> observations;  // hashes, one more than steps
   std::vector<double> rewards;

@@ -112,10 +112,10 @@ TEST(BadValues) {
   CheckBad("pong", {{"noop_max", "-1"}}, "atari option noop_max is '-1', expected an integer in [0, 1000]");
   CheckBad("pong", {{"mode", "-1"}}, "atari option mode is '-1', expected an integer in [0, 2147483647]");
   CheckBad("pong", {{"difficulty", "2147483648"}}, "atari option difficulty is '2147483648', expected an integer");
-  CheckBad("pong", {{"mode", "2"}}, "atari option mode is 2, which pong does not have; expected one of: 0, 1");
+  CheckBad("pong", {{"mode", "2"}}, "atari option mode is 2, which pong does not support; expected one of: 0, 1");
   CheckBad("pong", {{"difficulty", "4"}},
-           "atari option difficulty is 4, which pong does not have; expected one of: 0, 1, 2, 3");
-  CheckBad("frostbite", {{"mode", "2147483647"}}, "mode is 2147483647, which frostbite does not have");
+           "atari option difficulty is 4, which pong does not support; expected one of: 0, 1, 2, 3");
+  CheckBad("frostbite", {{"mode", "2147483647"}}, "mode is 2147483647, which frostbite does not support");
   CheckBad("pong", {{"sticky", "0.25"}},
            "atari has no option 'sticky', expected one of: rom, protocol, repeat_action_probability, "
            "full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss");

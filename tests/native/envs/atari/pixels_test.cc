@@ -1,4 +1,4 @@
-// DrawPixels against the chip's rules, a pixel at a time.
+// DrawPixels against the chip's rules, evaluated pixel by pixel.
 #include "envs/atari/pixels.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Memory runs out at every allocation in turn while workers start and play an episode: whoever asked is told, nothing
-// ends or hangs, and no answer is taken for another one.
+// Every allocation fails in turn while workers start and play an episode: the caller gets an error, nothing crashes or
+// hangs, and no reply is mistaken for another one.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -12,7 +12,7 @@ using namespace neuroevo;
 
 namespace {
 
-// Plays an episode with workers of its own; empty where one was broken, or the pool.
+// Play an episode with new workers; return an empty result if a worker or the pool failed.
 std::vector<double> Play() {
   const std::string script = Start() + Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.5, false, "ghijkl")) +
                              Hear(kRender) + Say(Screen()) + Hear(kStep) + Say(Result(2, true, "mnopqr"));
@@ -54,7 +54,7 @@ TEST(Workers) {
   });
 }
 
-// Where there is no memory to say that an answer has not come in time, it is not taken for the next one either.
+// If memory runs out while a timeout is reported, the late reply is not mistaken for the next one.
 TEST(LateAnswers) {
   allocations::FailEach([] {
     const std::string script = Start() + Hear(kReset) + "sleep 0.6; " + Say(Result(0)) + Hear(kReset);

@@ -1,4 +1,4 @@
-// The Gymnasium family without Python: its messages, and workers that are shell scripts which say what they should not.
+// The Gymnasium family without Python: its messages, and workers that are shell scripts with invalid replies.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ extern "C" void neuroevo_gymnasium_end_stuck(double seconds);
 
 namespace {
 
-// The most memory that this process has had.
+// Return the peak memory of this process.
 int64_t PeakKilobytes() {
   rusage used;
   getrusage(RUSAGE_SELF, &used);
@@ -87,7 +87,7 @@ TEST(MalformedSpecifications) {
   CHECK_THROWS(ReadDescription(changed(47, uint32_t{9000})), "screen of 9000x2, expected at most 8192");
 }
 
-// Wherever a message is cut off or has something added, that is found out, and nothing beyond it is read.
+// Truncated or extended messages are detected at every position, and nothing out of bounds is read.
 TEST(MessagesOfAnotherLength) {
   const std::string error = MessageWriter(GymnasiumMessage::kError).Text("E").Text("T").Finish();
   for (const std::string& whole : {Description(), Description(false, 3), Result(2), Screen(), error}) {
@@ -232,7 +232,7 @@ TEST(LongAnswers) {
   CHECK_THROWS(Pool(Hear(kHello) + Say(error) + rest + Say(std::string(4, '\0'))), "): " + std::string(length, 'x'));
 }
 
-// What a worker leaves behind may hold its end of the socket, and says nothing.
+// A process left behind by a worker may hold the worker's end of the socket without sending anything.
 TEST(AWorkerThatLeavesAChild) {
   auto pool = Pool(Start() + Hear(kReset) + "exec 7<&0; sleep 20 >/dev/null 2>&1 & exit 3", 1, "10");
   CHECK_THROWS(pool->Reset({0}, {7}, {0}), "the worker ended with exit code 3");
@@ -241,14 +241,14 @@ TEST(AWorkerThatLeavesAChild) {
   at_once->Reset({0}, {7}, {0});  // what it had said before counts
 }
 
-// The first worker in a place does one thing, and those after it another.
+// The first worker of a place and its replacements run different scripts.
 class Shift {
  public:
   explicit Shift(const std::string& name) : folder_("/tmp/neuroevo_" + name + "_" + std::to_string(getpid())) {}
   ~Shift() { rmdir(folder_.c_str()); }
   std::string Script(const std::string& first, const std::string& others) const {
     return Start() + "if mkdir " + folder_ + " 2>/dev/null; then " + first + "else " + others + "fi; " +
-           Hear(1);  // until it is told to end
+           Hear(1);  // until it is asked to exit
   }
 
  private:
@@ -292,18 +292,18 @@ TEST(AnEpisodeThatGoesAnotherWay) {
     pool->Step({0}, &action, &reward, &done);
     CHECK_EQ(reward, 0.0);
     CHECK(done);
-    CHECK(pool->Failure(0).find("with the same 1 actions the episode went another way") != std::string::npos);
+    CHECK(pool->Failure(0).find("with the same 1 actions gave different results") != std::string::npos);
   }
 }
 
-// Workers describe the environment alike, or the observation of one would not fit.
+// All workers must have the same environment description, otherwise an observation might not fit.
 TEST(WorkersThatDisagree) {
   const std::string name = "/tmp/neuroevo_gymnasium_test_" + std::to_string(getpid());
   auto pool = Pool("if mkdir " + name + " 2>/dev/null; then " + Start() + "else " + Hear(kHello) +
                        Say(Description(true, 5)) + "fi; exec sleep 60",
                    2);
   CHECK_THROWS(pool->Reset({1}, {0}, {0}), "slot 1 (worker 1, process ");
-  CHECK_THROWS(pool->Reset({1}, {0}, {0}), "its environment has other spaces than the first worker's");
+  CHECK_THROWS(pool->Reset({1}, {0}, {0}), "its environment's spaces differ from the first worker's");
   rmdir(name.c_str());
 }
 
@@ -327,7 +327,7 @@ TEST(ProcessesEnd) {
   CHECK_EQ(ended.HowItEnded(), "ended with exit code 9");
 }
 
-// A fork has the socket too, and would get the answers that this process waits for.
+// A fork inherits the socket and would receive the replies for which this process waits.
 TEST(ForksMayNotAsk) {
   auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + "exec sleep 60");
   const pid_t fork_id = fork();
@@ -347,9 +347,9 @@ TEST(ForksMayNotAsk) {
   pool->Reset({0}, {7}, {0});
 }
 
-// Those who wait get an error. No number of seconds does harm.
+// Waiting callers get an error. Every number of seconds is safe.
 TEST(StuckWorkersAreEnded) {
-  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60", 1, "60", "5");  // which nobody wants to be tried again
+  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60", 1, "60", "5");  // retries must not replay after this
   std::string error;
   std::atomic<bool> over{false};
   std::thread waiting([&] {

@@ -1,4 +1,4 @@
-// Workers of the Gymnasium family that are shell scripts, for tests: messages, and scripts that say and hear them.
+// Workers of the Gymnasium family that are shell scripts, for tests: messages, and scripts that send and receive them.
 #ifndef NEUROEVO_TESTS_NATIVE_ENVS_GYMNASIUM_WORKERS_H_
 #define NEUROEVO_TESTS_NATIVE_ENVS_GYMNASIUM_WORKERS_H_
 

@@ -1,4 +1,4 @@
-// Mazes where memory runs out: native/envs/family_faults.h.
+// Mazes with failing allocations: native/envs/family_faults.h.
 #include <string>
 
 #include "native/envs/family_faults.h"

@@ -1,6 +1,5 @@
-// The hard maze: its geometry against brute force, how the robot moves and what ends an episode, and pictures. Whole
-// episodes are held against a simulation in Python (tests/envs/test_hard_maze.py). (Bad options and maps are in
-// maps_test.cc.)
+// The hard maze: geometry against brute force, motion of the robot, ends of episodes, and pictures. Whole episodes are
+// compared with a simulation in Python (tests/envs/test_hard_maze.py). (Invalid options and maps are in maps_test.cc.)
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -155,7 +154,7 @@ TEST(ActionsChangeSpeedsOrSayThem) {
 
   robot = {0, 0, 0, 0, 0};
   ApproachSpeeds(1, 0.05, &robot);
-  CHECK(robot.turn == 0.2 && std::abs(robot.speed - 0.15) < 1e-15);  // the latter is reached at once
+  CHECK(robot.turn == 0.2 && std::abs(robot.speed - 0.15) < 1e-15);  // the target speed is reached in one step
   for (int i = 0; i < 20; ++i) ApproachSpeeds(-1, 0.05, &robot);
   CHECK(robot.turn == -3 && std::abs(robot.speed - 0.15) < 1e-15);
 }
@@ -264,7 +263,7 @@ TEST(ActionsAreCutOffAtTheirBounds) {
   CHECK_EQ(some.pool.Failure(0), "action[0] is nan, expected a finite number");
 }
 
-// The numbers are those of the portable build, of AVX2 and of AVX-512; that they are right is for the other tests.
+// The numbers are identical in the portable, AVX2 and AVX-512 builds; other tests check that they are correct.
 TEST(TheSameBitsEverywhere) {
   for (const auto& [protocol, x, y, seen] :
        {std::tuple{"lehman", 0x1.483ce684c0fecp+7, 0x1.7d42abb75623bp+7, uint64_t{17095409422388440383u}},
@@ -338,7 +337,7 @@ TEST(FramesAreTheLastFour) {
   const auto [x, y, heading, speed, turn] = one.State();
   const double radians = (heading + 90) / 180 * kPi;
   CHECK_EQ(gray(x + 4 * std::cos(radians), y + 4 * std::sin(radians)), 192);
-  CHECK(gray(x + 4 * std::sin(radians), y - 4 * std::cos(radians)) < 100);  // where it looks
+  CHECK(gray(x + 4 * std::sin(radians), y - 4 * std::cos(radians)) < 100);  // the line in the heading's direction
   CHECK_EQ(gray(31, 20), 128);
   CHECK(gray(56, 100) > 100);
   CHECK_EQ(gray(100, 70), 0);

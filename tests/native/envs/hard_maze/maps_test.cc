@@ -1,4 +1,4 @@
-// What the hard maze reads: maps, and options.
+// Maps and options of the hard maze.
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,11 +46,11 @@ TEST(BadMaps) {
     CHECK_THROWS(ReadMazeMap(map.name()), "maze " + map.name() + message);
   }
   const TemporaryMap near(start + heading + goal + "wall 5 -9 5 9\n");
-  CHECK_THROWS(Mazes({{"map", near.name()}}), "has its start 5 from a wall, expected at least 8, the robot's radius");
+  CHECK_THROWS(Mazes({{"map", near.name()}}), " is 5 from a wall, expected at least 8, the robot's radius");
   std::string many = start + heading + goal;
   for (int i = 0; i <= 10'000; ++i) many += wall;
   const TemporaryMap large(many);
-  CHECK_THROWS(ReadMazeMap(large.name()), " line 10004 has one wall too many, expected at most 10000");
+  CHECK_THROWS(ReadMazeMap(large.name()), " line 10004 has too many walls, expected at most 10000");
 }
 
 TEST(MapsMayHaveCommentsAndAnyOrder) {

@@ -25,7 +25,7 @@ inline std::string MapFile(const std::string& name) {
   return std::string(folder) + "/" + name + ".txt";
 }
 
-// A map of its own, removed at the end.
+// Map file for a test, removed at the end.
 class TemporaryMap {
  public:
   explicit TemporaryMap(const std::string& text) {
@@ -41,7 +41,7 @@ class TemporaryMap {
   std::string name_ = "/tmp/neuroevo_maze_XXXXXX";
 };
 
-// A pool of mazes with its calls made short.
+// Pool of mazes with shorthand calls.
 class Mazes {
  public:
   explicit Mazes(EnvOptions options, int64_t slots = 1, int threads = 1)

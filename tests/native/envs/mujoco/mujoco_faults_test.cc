@@ -1,4 +1,4 @@
-// Robots where memory runs out, but for loading their models, which is MuJoCo's own: native/envs/family_faults.h.
+// MuJoCo robots with failing allocations, except while MuJoCo loads their models: native/envs/family_faults.h.
 #include <string>
 
 #include "native/envs/family_faults.h"

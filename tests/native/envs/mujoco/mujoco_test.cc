@@ -164,7 +164,7 @@ TEST(BadOptions) {
              "forward_reward_weight, ctrl_cost_weight, reset_noise_scale, exclude_current_positions_from_observation, "
              "feet");
   CheckError(RobotOptions("Ant", "ant.xml", {{"feet", "left_ankle_geom\nhoof"}}),
-             "the MuJoCo model has no geom 'hoof', which the option feet names");
+             "the MuJoCo model has no geom 'hoof', given in the option feet");
 }
 
 TEST(AnUnstableSimulationEndsItsEpisodeAlone) {

@@ -48,7 +48,7 @@ inline EnvOptions RobotOptions(const std::string& task, const std::string& file,
   return options;
 }
 
-// A model with something in it replaced, in the temporary folder, gone at the end.
+// Model file with a replaced text, in the temporary folder, removed at the end.
 struct EditedModel {
   std::string path;
   EditedModel(const std::string& file, const std::string& what, const std::string& by)
@@ -64,7 +64,7 @@ struct EditedModel {
   ~EditedModel() { std::filesystem::remove(path); }
 };
 
-// What a player sees and gets; the numbers of all steps one after another.
+// Observations and rewards of a player; the numbers of all steps, concatenated.
 struct RobotEpisode {
   std::vector<double> observations, rewards, state, behavior;  // the last two: at the end
   bool done = false;

@@ -1,5 +1,5 @@
-// Whole rollouts: the lane runner plays real Atari episodes with the networks on a GPU, and every one ends with the
-// steps and the score that it has with the networks on the CPU.
+// Complete rollouts: the lane runner plays Atari episodes with networks on a GPU, and every episode has the same number
+// of steps and the same score as with networks on the CPU.
 #include <map>
 #include <memory>
 #include <string>
@@ -26,7 +26,7 @@ struct Layout {
 
 using Outcomes = std::map<int64_t, std::pair<double, int64_t>>;  // id -> score, steps
 
-// Genomes of all kinds, some played by several episodes, which end at different times.
+// Episodes of genomes of all kinds, some genomes with several episodes, which end at different times.
 std::vector<QueuedEpisode> Episodes(int64_t count, int64_t max_frames, int32_t networks) {
   std::vector<QueuedEpisode> episodes;
   std::vector<std::shared_ptr<const GenomeRecipe>> genomes;

@@ -1,4 +1,4 @@
-// Frames against the image value by value: everything that a convolution's windows reach is the image or zero.
+// Frames, compared with the image value by value: every value in a convolution's windows is from the image or zero.
 #include "population/cpu/frame.h"
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 Layer ConvOf(const char* text) { return Network::Parse(text).layers()[0]; }
 
-// Fills a frame of what `conv` reads and compares all windows.
+// Fills a frame of the input of `conv` and compares all windows.
 template <class T>
 void CheckWindows(const Layer& conv) {
   const auto [height, width, channels] = conv.in;
@@ -37,7 +37,7 @@ void CheckWindows(const Layer& conv) {
       }
     }
   }
-  // A border alone: the image stays as it is.
+  // ZeroBorder does not change the image.
   const std::vector<T> before = memory;
   frame.ZeroBorder(memory.data());
   CHECK_EQ(memory, before);
@@ -51,7 +51,7 @@ TEST(WindowsSeeTheImageAndZeros) {
            "input uint8 21 21 3; conv 2 4 4 2 same 1.0",
            "input uint8 11 7 5; conv 2 3 3 1 same 1.0",
            "input uint8 9 10 2; conv 2 4 3 3 valid 1.0",  // leaves rows and columns unread
-           "input uint8 5 6 1; conv 2 1 1 2 same 1.0",    // likewise
+           "input uint8 5 6 1; conv 2 1 1 2 same 1.0",    // the same
            "input uint8 1 1 2; conv 2 5 4 1 same 1.0",
        }) {
     CheckWindows<uint8_t>(ConvOf(text));

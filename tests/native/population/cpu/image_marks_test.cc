@@ -1,4 +1,4 @@
-// Marks of images against a bit looked up one by one.
+// Marks of images, compared with values that are checked one by one.
 #include "population/cpu/float32/image_marks.h"
 
 #include <vector>
@@ -32,7 +32,7 @@ int64_t Mark(const Image& image, ImageMarks* marks) {
 }  // namespace
 
 TEST(MarksAreReadFromEveryStep) {
-  ImageMarks marks;  // of one size after another
+  ImageMarks marks;  // reused for several sizes
   for (int64_t values : {331, 1, 5, 63, 64, 65, 200}) {
     for (int64_t step : {1, 2, 3, 4, 6, 8, 12, 20, 64, 65}) {
       const Image image(3, values, values * 100 + step);

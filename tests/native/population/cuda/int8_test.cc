@@ -1,4 +1,5 @@
-// Integer networks by the GPU's kernels, run on the CPU: quantized and evaluated they are the reference's, bit by bit.
+// Integer networks with the GPU's kernels emulated on the CPU: quantization and evaluation are bit-identical to the
+// reference.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -31,7 +32,7 @@ const float kInfinity = std::numeric_limits<float>::infinity();
 
 uint64_t Below(uint64_t seed, uint64_t i, uint64_t n) { return PhiloxWords(seed, i).word[0] % n; }
 
-// Rows of weights, of which some are dead: packed rows full of 0xff, which are neither filled nor to be read.
+// Rows of weights, some of which are dead: packed rows filled with 0xff, which must not be read.
 struct Rows {
   Network network;
   cuda::CudaInt8Network cuda;
@@ -39,7 +40,7 @@ struct Rows {
   device::Memory packed;
   std::unique_ptr<Population> reference;
 
-  // thetas [live.size(), D]: of rows live[i].
+  // thetas [live.size(), D]: weights of rows live[i].
   Rows(const std::string& text, int64_t rows, const std::vector<int64_t>& live, const std::vector<float>& thetas)
       : network(Network::Parse(text)),
         cuda(network, 0),
@@ -53,7 +54,7 @@ struct Rows {
     std::vector<const float*> theta_rows;
     std::vector<char*> packed_rows;
     for (size_t i = 0; i < live.size(); ++i) {
-      // Exactly as large as it must be, and on its way to odd places: theta need not be aligned to more than 4 bytes.
+      // Allocated with the exact size and partly misaligned, since theta is only guaranteed to be aligned to 4 bytes.
       theta_memory.push_back(std::make_unique<device::Memory>(device::Where::kDevice, (d + 1) * 4));
       float* theta = reinterpret_cast<float*>(theta_memory.back()->data()) + i % 2;
       std::copy_n(thetas.begin() + static_cast<int64_t>(i) * d, d, theta);
@@ -71,7 +72,7 @@ struct Rows {
     reference->Assign(live, std::vector<int32_t>(live.size(), 0), thetas.data(), d);
   }
 
-  // outputs [S, A], NaN where no slot of the call is.
+  // Returns outputs [S, A], NaN for slots that are not part of the call.
   std::vector<float> Forward(const cuda::CallSlots& call, const std::vector<uint8_t>& observations, int64_t shift = 0) {
     const int64_t slots = static_cast<int64_t>(observations.size()) / network.input_size();
     const int64_t values = slots * network.output_size();
@@ -85,7 +86,7 @@ struct Rows {
     return std::vector<float>(begin, begin + values);
   }
 
-  // Slot k plays rows[k], or nothing if that is -1.
+  // Slot k evaluates rows[k], or is unused if rows[k] is -1.
   static cuda::CallSlots Call(const std::vector<int64_t>& rows) {
     cuda::CallSlots call;
     for (size_t k = 0; k < rows.size(); ++k) {
@@ -96,7 +97,7 @@ struct Rows {
     return call;
   }
 
-  // Returns the outputs, after a look at every bit of them.
+  // Checks every bit of the outputs and returns them.
   std::vector<float> Check(const std::vector<int64_t>& rows, const std::vector<uint8_t>& observations,
                            int64_t shift = 0) {
     const std::vector<float> out = Forward(Call(rows), observations, shift);
@@ -122,7 +123,7 @@ struct Rows {
   }
 };
 
-// Weights of the size of a trained network's, biases too.
+// Returns weights and biases of the magnitude of a trained network's.
 std::vector<float> Weights(const Network& network, int64_t rows, uint64_t seed) {
   std::vector<float> thetas(rows * network.dimension());
   FillNoise(seed, 0, static_cast<int64_t>(thetas.size()), thetas.data());
@@ -144,7 +145,7 @@ std::vector<uint8_t> Observations(const Network& network, size_t slots, uint64_t
   return values;
 }
 
-// Black with a few bright rectangles, as most Atari screens; some slots are all black or all white.
+// Returns screens with a few bright rectangles on black, like most Atari screens; some are all black or all white.
 std::vector<uint8_t> Screens(const Network& network, size_t slots, uint64_t seed) {
   const std::vector<int>& shape = network.input_shape();
   std::vector<uint8_t> values(slots * network.input_size(), 0);
@@ -198,7 +199,7 @@ TEST(OddShapes) {
   for (const std::string& text : texts) {
     const Network network = Network::Parse(text);
     Rows rows(text, 5, {0, 1, 3}, Weights(network, 3, 7));
-    // Row 0 plays 9 slots, row 3 three, row 1 one, in mixed order, between slots that do not play.
+    // Row 0 has 9 slots, row 3 three and row 1 one, in mixed order, with unused slots in between.
     const std::vector<int64_t> slots = {0, 3, 0, -1, 1, 0, 0, 3, 0, 0, -1, -1, 0, 3, -1, 0, 0};
     const auto observations = Observations(network, slots.size(), 99);
     CHECK(Varied(rows.Check(slots, observations)));
@@ -213,7 +214,7 @@ TEST(AnyNumberOfSlotsOfAnyRows) {
   const int64_t live = 70;
   Rows rows(text, live, Range(live), Weights(network, live, 1));
   const auto observations = Observations(network, 2 * live, 2);
-  std::vector<float> alone;  // what every slot gets from row slot % live, in calls of its own
+  std::vector<float> alone;  // outputs of row slot % live for every slot, each computed in a separate call
   for (int64_t slot = 0; slot < 2 * live; ++slot) {
     std::vector<int64_t> call(2 * live, -1);
     call[slot] = slot % live;
@@ -255,7 +256,7 @@ TEST(AnyWeightsAndObservations) {
     for (int64_t i = 0; i < d; ++i) {
       float& weight = thetas[row * d + i];
       const Philox words = PhiloxWords(row + 100, i);
-      // Every exponent, NaN and infinity too; or those around 1; or few kinds.
+      // Every exponent, including NaN and infinity, or exponents around 1, or few kinds of values.
       weight = FromBits(row % 2 == 0 ? words.word[0] : (words.word[0] & 0x80ffffff) | (words.word[1] % 64 + 96) << 23);
       if (row % 8 == 1) weight = 0;
       if (row % 8 == 2) weight = i % 2 == 0 ? 1e20f : 1e-30f;
@@ -286,7 +287,7 @@ TEST(SumsStayInRangeAtTheLargestFanIn) {
   const double largest = 33155.0 * 255 * 127 + (1 << 30);
   CHECK_EQ(rows.Check({0, -1, -1, -1}, white)[0], static_cast<float>(largest / 255 / 64));
   CHECK_EQ(rows.Check({0, 0, 0, 0}, white)[2], static_cast<float>(largest / 255 / 64));
-  // As many taps as there can be, with one channel in every word.
+  // The largest possible number of taps, with one channel in every word.
   const std::string image = "input uint8 349 95 1; conv 2 349 95 1 valid 1; relu; dense 1 1";
   Rows conv(image, 1, {0}, Weights(Network::Parse(image), 1, 3));
   CHECK(Varied(conv.Check({0, 0}, Observations(conv.network, 2, 4))));
@@ -303,7 +304,7 @@ TEST(ObservationsAnywhereInMemory) {
 TEST(QuantizedRowsDoNotDependOnWhatIsQuantizedWithThem) {
   const std::string text = "input uint8 12 12 3; conv 5 3 3 2 same 1; bias; relu; dense 70 1; bias; relu; dense 3 1";
   const Network network = Network::Parse(text);
-  const int64_t live = 300;  // more than one launch uploads
+  const int64_t live = 300;  // more rows than a single launch uploads
   const std::vector<float> thetas = Weights(network, live, 9);
   Rows all(text, live, Range(live), thetas);
   for (int64_t row : {int64_t{0}, int64_t{133}, live - 1}) {

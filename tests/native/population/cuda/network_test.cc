@@ -1,5 +1,5 @@
-// The GPU's float32 networks, run on the CPU, give the bits of the reference backend: every layer kind and odd size,
-// rows shared and alone, whatever else is in the call.
+// The GPU's float32 networks, emulated on the CPU, are bit-identical to the reference backend: all kinds of layers, odd
+// sizes, shared and single rows, and any other slots in the call.
 #include "population/cuda/float32/network.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ const char kModel[] =
     "input uint8 84 84 4; conv 16 8 8 4 same 1.0; bias; relu; conv 32 4 4 2 same 1.0; bias; relu; "
     "dense 256 1.0; bias; relu; dense 18 0.1; bias";
 
-constexpr uint32_t kUnwritten = 0xffffffffu;  // what fresh device memory holds, a NaN
+constexpr uint32_t kUnwritten = 0xffffffffu;  // initial content of device memory, a NaN
 
 std::vector<uint32_t> Bits(const float* values, int64_t n) {
   std::vector<uint32_t> bits(n);
@@ -38,10 +38,10 @@ std::vector<uint32_t> Bits(const float* values, int64_t n) {
   return bits;
 }
 
-// A network, rows of weights of which some are dead, and observations; and what the reference makes of them.
+// A network, rows of weights, some of which are dead, and observations, with the outputs of the reference.
 class Case {
  public:
-  // theta_gap: floats between two rows' weights. They and the rows and slots that no call names are NaN.
+  // theta_gap: floats between two rows' weights. These and the unused rows and slots are NaN.
   Case(const std::string& text, int64_t rows, int64_t slots, int64_t theta_gap = 0)
       : network_(Network::Parse(text)),
         rows_(rows),
@@ -63,7 +63,7 @@ class Case {
   const Network& network() const { return network_; }
   float& value(int64_t slot, int64_t i) { return values_[slot * network_.input_size() + i]; }
 
-  // Slot slots[i] plays row rows[i].
+  // Evaluates the pairs of slot and row and compares the outputs with the reference.
   void Check(std::vector<std::pair<int, int>> row_of_slot) const {
     const std::vector<float> out = Forward(row_of_slot);
     const std::vector<float> expected = Reference(row_of_slot);
@@ -80,7 +80,7 @@ class Case {
     }
   }
 
-  // All slots' outputs and one beyond.
+  // Returns the outputs of all slots, and of one slot past the end.
   std::vector<float> Forward(std::vector<std::pair<int, int>> row_of_slot) const {
     std::sort(row_of_slot.begin(), row_of_slot.end(),
               [](const auto& a, const auto& b) { return std::pair(a.second, a.first) < std::pair(b.second, b.first); });
@@ -166,7 +166,7 @@ void CheckNetwork(const std::string& text, const std::vector<int>& rows, int64_t
   }
 }
 
-// Runs of every length that chooses its own tiles: 1, 2 to 5, 16, 35, ...; rows 1, 4, ... are dead.
+// Rows of the slots, without and with runs of equal rows; all other rows are dead.
 const std::vector<int> kAlone = {3, 0, 2};
 const std::vector<int> kMixed = {5, 0, 0, 2, 6, 6, 6, 6, 6, 8, 8};
 

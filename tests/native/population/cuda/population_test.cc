@@ -1,5 +1,5 @@
-// What a population on a GPU does beside its kernels: it keeps to its own GPU, whichever one a thread uses, and refuses
-// what it has no memory for before anything has changed.
+// Host side of GPU populations: a population uses its own GPU, whatever the thread's current GPU, and rejects calls
+// that need too much memory before anything has changed.
 #include "native/on_gpu/rows.h"
 
 using namespace neuroevo;
@@ -25,11 +25,11 @@ TEST(CallsGoToThePopulationsGpuWhicheverOneTheThreadUses) {
     for (Rows* rows : {&gpu, &cpu}) rows->population->Init({0, 1, 2}, {0, 0, 0}, {5, 6, 7});
     {
       const device::Using second(1);
-      gpu.population->Perturb({1}, {0}, {8}, {0.5f});  // with the stream that Init left
+      gpu.population->Perturb({1}, {0}, {8}, {0.5f});  // reuses the stream of Init
       cpu.population->Perturb({1}, {0}, {8}, {0.5f});
       CHECK(Forward(&gpu, {2, 1, 1, 0}) == Forward(&cpu, {2, 1, 1, 0}));
       CHECK_EQ(device::Current(), 1);
-      // One that is made here is on the first GPU all the same: it was not TensorFlow that asked for it.
+      // A population created here still uses the first GPU, since TensorFlow did not request it.
       Rows late(NEUROEVO_CUDA_BACKEND, {kNetwork}, 3, dtype);
       late.population->Init({0, 1, 2}, {0, 0, 0}, {5, 6, 7});
       const device::Using first(0);
@@ -44,7 +44,7 @@ TEST(AChainThroughMoreRowsThanScratchRowsIsRefusedAndChangesNothing) {
   Rows gpu(NEUROEVO_CUDA_BACKEND, {kNetwork, kOther}, 20, DType::kInt8, 1);
   gpu.population->Init({0, 5, 6}, {0, 1, 1}, {1, 2, 3});
   const std::vector<float> before = Forward(&gpu, {5, 6});
-  // Row 6 from row 0, 7 from 6 ... 14 from 13; and, not of that chain, 15 from row 0 and 5 from itself.
+  // Row 6 from row 0, 7 from 6 ... 14 from 13; and, outside of this chain, 15 from row 0 and 5 from itself.
   std::vector<int64_t> dst = {15, 5}, src = {0, 5};
   for (int64_t row = 1; row <= 9; ++row) {
     dst.push_back(row + 5);
@@ -53,11 +53,11 @@ TEST(AChainThroughMoreRowsThanScratchRowsIsRefusedAndChangesNothing) {
   const auto perturb = [&] {
     gpu.population->Perturb(dst, src, std::vector<uint64_t>(dst.size(), 9), std::vector<float>(dst.size(), 0.5f));
   };
-  CHECK_THROWS(perturb(), "a chain goes through 9 rows that keep no float32 weights, expected at most 8");
+  CHECK_THROWS(perturb(), "a chain includes 9 rows that keep no float32 weights, expected at most 8");
   CHECK(Forward(&gpu, {5, 6}) == before);
   CHECK_THROWS(Forward(&gpu, {15}), "row 15 has no network yet");
   CHECK_THROWS(Forward(&gpu, {14}), "row 14 has no network yet");
-  // Row 5 still is what Init made, so that it can be perturbed; and 8 rows are not too many.
+  // Row 5 still has the weights of Init, so it can be perturbed; and 8 rows are allowed.
   dst.pop_back();
   src.pop_back();
   perturb();
@@ -68,7 +68,7 @@ TEST(AChainThroughMoreRowsThanScratchRowsIsRefusedAndChangesNothing) {
 }
 
 TEST(WhatInt8RowsNeedIsSaidWithWhatIsThereAlready) {
-  const int64_t rows = 1 << 24;  // of 64-byte segments for each of 16 units, and more: beyond the pretended card
+  const int64_t rows = 1 << 24;  // of at least 16 units with 64 bytes: more than the emulated GPU's memory
   const auto make = [&] { Rows(NEUROEVO_CUDA_BACKEND, {kNetwork}, rows, DType::kInt8, 0); };
-  CHECK_THROWS(make(), "bytes each, int8 beside 8 rows of float32, need ");
+  CHECK_THROWS(make(), "bytes each, int8 in addition to 8 rows of float32, need ");
 }

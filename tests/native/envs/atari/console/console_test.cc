@@ -31,11 +31,10 @@ using ale::stella::Event;
 namespace {
 
 constexpr int kScreen = 160 * 210;
-// Where a frame ends within the screen, ALE has colored up to three pixels more than it has drawn. Programs that do
-// nothing else than games do (touch the chip twice within nine pixels) have ours color others.
+// If a frame ends within the screen, ALE has colored up to three pixels more than it has drawn. For programs unlike
+// games (which access the chip twice within nine pixels), our chip colors other pixels.
 constexpr int kAfterTheEnd = 6;
-// With sanitizers ALE itself draws other things than without (in Air Raid, for one), so that there only ours is
-// watched.
+// With sanitizers ALE draws differently than without (for example in Air Raid), so that only our chip is tested there.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kAleIsRight = false;
 #else
@@ -147,7 +146,7 @@ std::unique_ptr<ale::ALEInterface> Load(const std::string& rom, const char* chip
 }  // namespace
 
 TEST(RandomProgramsDoTheSame) {
-  if (!kAleIsRight) SKIP("what is no decimal digit makes ALE's processor read beside its table");
+  if (!kAleIsRight) SKIP("invalid decimal digits make ALE's processor read outside its table");
   const char* count = std::getenv("NEUROEVO_TEST_PROGRAMS");
   const char* first = std::getenv("NEUROEVO_TEST_FIRST_PROGRAM");
   const auto file = std::filesystem::temp_directory_path() / ("neuroevo_console_" + std::to_string(getpid()) + ".bin");

@@ -1,4 +1,4 @@
-// Sets of pixels, their collisions and colors against the chip's rules, written a pixel at a time.
+// Sets of pixels, their collisions and colors against the chip's rules, evaluated pixel by pixel.
 #include "envs/atari/console/scanline.h"
 
 #include <array>

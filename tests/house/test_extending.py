@@ -1,4 +1,4 @@
-"""CONTRIBUTING's worked examples do what it says."""
+"""The worked examples of docs/extending.md do what the page says."""
 
 import re
 import textwrap
@@ -15,7 +15,7 @@ from tests.support.runs import new_run, results
 from tests.support.toy import ToyWeights
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), re.DOTALL)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_algorithm_trains(block, tmp_path, monkeypatch):
 
 
 def test_the_configuration_is_one(block, tmp_path):
-    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "extending.md").read_text(), re.DOTALL)
     (tmp_path / "mine.toml").write_text(text.replace('"my_search"', '"ga"'))  # which has a sigma too
     assert load_config(tmp_path / "mine.toml").training.generations == 10
 
