@@ -50,7 +50,9 @@ class GenerationMembers:
         return f"GenerationMembers(generation {self.generation}, {len(self.genomes)} members, {fitness})"
 
 
-def read_population(reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False) -> GenerationMembers:
+def read_population(
+    reader: RunReader, generation: int | None = None, behaviors: bool | Behavior = False
+) -> GenerationMembers:
     """Read a generation's members and their fitness.
 
     Args:

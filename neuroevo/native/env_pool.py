@@ -30,11 +30,11 @@ class EnvPool:
         action_low: Nominal lower bounds of the numbers of a vector, float32 [A]; shape [0] for discrete actions.
         action_high: Nominal upper bounds, likewise.
         frame_skip: Emulator frames per step.
-        behavior_shape: Shape of one behavior; () if there is none.
+        behavior_shape: Shape of one behavior; () without a behavior.
         behavior_dtype: Dtype of one behavior.
         behavior_size: B, numbers recorded of an episode's behavior; 0 if no behavior is recorded.
         render_shape: (height, width, 3); () if it cannot be rendered.
-        state_size: Numbers of a state; 0 if there is none.
+        state_size: Numbers of a state; 0 without a state.
         retries: Whether episodes may be retried; see EnvSpec.retries.
     """
 

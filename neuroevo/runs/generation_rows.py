@@ -81,7 +81,7 @@ def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[di
 
 
 def last_generation(database: Database) -> int:
-    """Return the last generation whose elite has been tested; -1 if there is none yet.
+    """Return the last generation whose elite has been tested; -1 before the first.
 
     Raises:
         DamagedError: A row is damaged or missing.

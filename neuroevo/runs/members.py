@@ -174,7 +174,9 @@ class MembersReader:
         Args:
             generation: Number of a finished generation.
         """
-        query = "SELECT g.generation, g.place FROM generations e JOIN genomes g ON g.id = e.elite WHERE e.generation = ?"
+        query = (
+            "SELECT g.generation, g.place FROM generations e JOIN genomes g ON g.id = e.elite WHERE e.generation = ?"
+        )
         with Database(self.path) as database:
             found = database.rows(tuple[int | None, int | None], query, (generation,))
         return found[0] if found and None not in found[0] else None

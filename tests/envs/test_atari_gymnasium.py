@@ -1,4 +1,4 @@
-"""protocol = "gymnasium" compared with Gymnasium's wrappers around ale-py: equal observations, rewards and episode ends."""
+"""protocol = "gymnasium" compared with Gymnasium's wrappers of ale-py: equal observations, rewards and episode ends."""
 
 import ale_py
 import gymnasium

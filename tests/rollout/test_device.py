@@ -171,7 +171,7 @@ def memories(
     backend: str, dtype: str, steps: int, engine: str = "native", episodes: int = 4
 ) -> tuple[list[bytes], list, list]:
     """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
-    slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
+    slots; returns and steps. Only the networks' actions make the memories differ."""
     played = [Episode(Genome(0).child(i, 0.5), 3, steps) for i in range(episodes)]
     network = Network("model", dtype=dtype)
     layout = {"lanes": 2, "slots": episodes // 2, "threads": 2, "behavior": Behavior()}
