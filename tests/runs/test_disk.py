@@ -97,7 +97,7 @@ def test_a_full_disk(tmp_path):
 
 @contextmanager
 def without_roots_rights():
-    """Run as the user "nobody" if the tests run as root, since permissions do not apply to root."""
+    """Run as user 65534 if the tests run as root, since permissions do not apply to root."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(65534)

@@ -133,11 +133,11 @@ def test_a_second_hangup_does_not_break_off_what_the_first_began():
 
 
 def test_a_signal_of_which_a_library_makes_a_plain_interrupt_is_still_told_apart():
-    with pytest.raises(HungUp, match="^; go on$"), sigterm_raises():
+    with pytest.raises(HungUp, match="^; resume$"), sigterm_raises():
         try:
             signal.raise_signal(signal.SIGHUP)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("; go on") from None
+            raise KeyboardInterrupt("; resume") from None
     with pytest.raises(KeyboardInterrupt) as raised, sigterm_raises():
         raise KeyboardInterrupt
     assert raised.type is KeyboardInterrupt
