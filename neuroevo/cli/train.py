@@ -155,7 +155,7 @@ def train_run(folder: RunFolder) -> None:
             except EnvironmentFailure as error:  # the message usually ends with a traceback, hence the newline
                 raise EnvironmentFailure(f"{error}\nto resume: neuroevo train --resume {folder.path}") from error
         if finished(before, config.training):
-            budgets = "training.generations, training.minutes or training.total_steps"
+            budgets = "training.generations, training.minutes, training.total_steps or training.target"
             say(f"the run was already finished; to continue it, increase {budgets} with --set")
         say(f"finished {spent(state, config.training)}; results are in {folder.path}")
         if sys.stdout.isatty():

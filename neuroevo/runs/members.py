@@ -196,7 +196,7 @@ class MembersReader:
         return [numbers[index] for index in chosen]
 
     def _not_kept(self, generation: int) -> UserError:
-        return UserError(f"the members of generation {generation} are not kept in {self.path}")
+        return UserError(f"the members of generation {generation} are not stored in {self.path}")
 
 
 def write_members(

@@ -212,7 +212,7 @@ def test_a_finished_run_says_that_nothing_was_left(monkeypatch, config, tmp_path
     result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run")
     assert result.exit_code == 0 and len(read_rows(tmp_path / "run")) == 3
     *_, told, last = result.stdout.splitlines()
-    budgets = "training.generations, training.minutes or training.total_steps"
+    budgets = "training.generations, training.minutes, training.total_steps or training.target"
     assert told == f"the run was already finished; to continue it, increase {budgets} with --set"
     assert last == f"finished after 3 generations; results are in {tmp_path / 'run'}"
     result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run", "--set", "training.generations=6")
