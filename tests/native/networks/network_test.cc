@@ -180,7 +180,7 @@ TEST(Errors) {
   CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>2"), "the edge 0>2 ends at node 2, expected one in [3, 5)");
   CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>5"), "the edge 0>5 ends at node 5, expected one in [3, 5)");
   CHECK_THROWS(parse("input uint8 3; graph 3 1 1 4>3"), "the edge 4>3 is not feedforward");
-  CHECK_THROWS(parse("input uint8 3; graph 3 1 1 3>3"), "the edge 3>3 goes back");
+  CHECK_THROWS(parse("input uint8 3; graph 3 1 1 3>3"), "the edge 3>3 is not feedforward");
   CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>3 0>3"), "the edge 0>3 follows 0>3, expected each edge once");
   CHECK_THROWS(parse("input uint8 3; graph 2 1 1 1>3 0>3"), "the edge 0>3 follows 1>3");
   CHECK_THROWS(parse("input uint8 3; graph 2 1 1 0>4 0>3"), "the edge 0>3 follows 0>4");
