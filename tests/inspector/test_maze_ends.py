@@ -32,7 +32,7 @@ def test_other_runs_are_refused(maze, atari, tmp_path, monkeypatch, capsys):
     played(tmp_path / "without", env=MAZE, network=MLP, algorithm=NOVELTY, training=training, logging=logging)
     for run, said in (
         (atari, "is a run on frostbite, expected one in a maze"),
-        (tmp_path / "without", "has no member whose behavior was kept"),
+        (tmp_path / "without", "has no stored behaviors"),
     ):
         monkeypatch.setattr(sys, "argv", ["maze_ends", str(run)])
         with pytest.raises(SystemExit):
