@@ -224,7 +224,7 @@ class Inspection:
             "steps": array(members.steps.astype(np.int32)),
             "parents": array(members.parents.astype(np.int32)),
             "center": bool(members.centers),
-            "elite": run.members.elite(generation),
+            "elite": list(run.members.elite(generation) or ()) or None,
             **novelty,
         }
 

@@ -198,7 +198,7 @@ def test_two_devices_play_the_same_episodes(evaluator):
 
 
 def test_lanes_are_shared_out_among_devices():
-    with pytest.raises(UserError, match="devices is 99, expected one in"):
+    with pytest.raises(UserError, match="devices is 99, expected a number in"):
         make(8, devices=99)
     with pytest.raises(UserError, match="lanes is 1, expected a multiple of the 1 devices, at least 2"):
         make(1)

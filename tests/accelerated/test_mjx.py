@@ -154,7 +154,7 @@ def test_a_run_keeps_to_its_model(model, trained):
     [
         ({"main_body": "trunc"}, "env.options.main_body", "did you mean trunk"),
         ({"sensor_reward_weights": {"height": 1.0}}, "env.options.sensor_reward_weights", "angle, spin, place"),
-        ({"sensor_reward_weights": {"place": 1.0}}, "env.options.sensor_reward_weights", "gives 3 numbers"),
+        ({"sensor_reward_weights": {"place": 1.0}}, "env.options.sensor_reward_weights", "has 3 values"),
         ({"excluded_positions": 5}, "env.options.excluded_positions", "at most 4"),
     ],
 )

@@ -190,7 +190,7 @@ def test_what_cannot_be_pushed(hub, trained, tmp_path):
     assert "module.py is a symbolic link" in refused(hub, tmp_path, "push", linked, "me/linked")
     with sqlite3.connect(linked / "run.db") as database:
         database.execute("DELETE FROM generations")
-    assert "run.db is damaged: it has 0 generations" in refused(hub, tmp_path, "push", linked, "me/linked")
+    assert "run.db is damaged: it contains 0 generations" in refused(hub, tmp_path, "push", linked, "me/linked")
     assert "me/linked" not in hub.repositories
 
 

@@ -82,8 +82,8 @@ def test_the_variable_chooses(processor, monkeypatch):
         ("portable", "x86-64-v5", "'x86-64-v5', which is unknown; did you mean x86-64-v"),
         ("portable", "x86-64-v4", "'x86-64-v4', but this machine's processor lacks avx512bw, avx512cd"),
         ("portable", "x86-64-v3-vnni", "lacks avx_vnni; expected one of x86-64, x86-64-v3$"),
-        ("native", "x86-64-v3", "'x86-64-v3', but the native libraries were built for 'native' alone"),
-        ("x86-64-v3", "x86-64", "were built for 'x86-64-v3' alone"),
+        ("native", "x86-64-v3", "'x86-64-v3', but the native libraries were built for 'native' only"),
+        ("x86-64-v3", "x86-64", "were built for 'x86-64-v3' only"),
     ],
 )
 def test_mistakes_in_the_variable(processor, monkeypatch, arch, wanted, words):

@@ -192,7 +192,7 @@ def test_networks_for_screens_name_one_for_numbers(tmp_path, name, network, shap
 def test_what_bench_cannot_measure():
     from neuroevo.benchmarks import env_rate
 
-    with pytest.raises(UserError, match=r"ToyHalf-v0 .*\[-1.0, -2.0\] .*\[1.0, inf\].* finite"):
+    with pytest.raises(UserError, match=r"ToyHalf-v0 .*\[-1.0, -2.0\], \[1.0, inf\].* finite"):
         env_rate.env(f"gymnasium:{TOYS}ToyHalf-v0", 1, None, 0.1)
     with pytest.raises(UserError, match="gymnasium:nothing:Nothing-v0 .*No module named 'nothing'"):
         env_rate.env("gymnasium:nothing:Nothing-v0", 1, None, 0.1)

@@ -187,7 +187,7 @@ def test_close_gives_the_memory_back_and_leaving_without_it_is_clean(engine) -> 
 
 
 def command(code: str) -> list[str]:
-    imports = "from neuroevo.rollout.tensorflow_import import skip_optional_imports\nbe_lean()\n"
+    imports = "from neuroevo.rollout.tensorflow_import import skip_optional_imports\nskip_optional_imports()\n"
     imports += "from neuroevo.rollout.evaluator import LocalEvaluator\nfrom neuroevo.core.episode import Episode\n"
     imports += "from neuroevo.core.genome import Genome\n"
     return [sys.executable, "-c", imports + textwrap.dedent(code)]

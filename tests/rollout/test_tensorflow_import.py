@@ -36,7 +36,7 @@ def test_a_lean_import_plays_and_hides_nothing_for_good():
 @pytest.mark.slow
 def test_somebody_who_looks_is_told():
     """A message is printed before the import on a terminal, but not into a pipe, such as that of the other test."""
-    program = "from neuroevo.rollout.tensorflow_import import *\nbe_lean()\nload_tensorflow()"
+    program = "from neuroevo.rollout.tensorflow_import import *\nskip_optional_imports()\nload_tensorflow()"
     ours, theirs = pty.openpty()
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, stderr=theirs)
     os.close(theirs)

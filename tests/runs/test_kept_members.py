@@ -166,7 +166,7 @@ def test_without_a_budget_fitness_and_steps_are_kept_alone(tmp_path):
         assert list(fitness) == row["fitness"] and sum(steps) == row["steps_population"]
     reader = MembersReader(tmp_path)
     assert reader.generations == 0 and reader.kept() == []
-    with pytest.raises(UserError, match="the members of generation 1 are not kept"):
+    with pytest.raises(UserError, match="the members of generation 1 are not stored"):
         reader.read(1)
 
 

@@ -40,7 +40,7 @@ _MOVING = ("started", "git_commit")  # of where it was made
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) ")
 _SESSION = (  # what log.txt says of each time that a run is started
     r".+ on .+ with .+ evaluated on the .+, from generation \d+",
-    r".+/run\.db has the outcomes of \d+ episodes, which are not played again",
+    r".+/run\.db contains the outcomes of \d+ episodes, which are not played again",
     r"stopped in generation \d+: (KeyboardInterrupt|Terminated)\(\)",  # the second by its suite's end
     r"finished after .+",  # by a kill between that and the run's end, which comes once more then
 )
