@@ -83,7 +83,9 @@ def render(
         if reader.config.environment.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):
-                raise UserError(f"--{option} applies to videos only; a run on Brax is rendered as a web page of the elite alone")
+                raise UserError(
+                    f"--{option} applies to videos only; a run on Brax is rendered as a web page of the elite"
+                )
             _page(reader, generation, episode_seeds(episodes, seed), out, max_episode_steps, force)
             return
         check_format(out)

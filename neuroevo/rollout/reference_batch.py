@@ -64,6 +64,6 @@ def _random_actions(pool: EnvPool, env: EnvSpec, seed: int, count: int) -> np.nd
         return np.array(draw_indices(count, pool.num_actions, seed, _ACTIONS, Purpose.REFERENCE), np.int32)
     low, high = pool.action_low, pool.action_high
     if not np.isfinite([low, high]).all():
-        raise UserError(f"an action of {env.name} lies between {low} and {high}, expected finite bounds for random actions")
+        raise UserError(f"an action of {env.name} lies between {low} and {high}, expected finite bounds")
     numbers = draw_uniforms(count * len(low), seed, _ACTIONS, Purpose.REFERENCE).reshape(count, len(low))
     return (low + (high - low) * numbers).astype(np.float32)

@@ -172,7 +172,8 @@ def test_a_model_that_starts_unstable_is_refused(tmp_path):
 def test_configurations_explain_the_options_of_their_task():
     played = {"network": {"name": "mlp"}, "training": {"total_steps": 1000}}
     text = documented(make_config({"env": {"name": "Hopper-v5"}, **played}))
-    assert "# Range in which the robot is healthy; either end may be infinite.\n# healthy_z_range = [0.7, inf]\n" in text
+    meaning = "Range in which the robot is healthy; either end may be infinite."
+    assert f"# {meaning}\n# healthy_z_range = [0.7, inf]\n" in text
     assert "noop_max" not in text
     with pytest.raises(UserError, match="env.options.noop_max = 3: "):
         make_config({"env": {"name": "Hopper-v5", "options": {"noop_max": 3}}, **played})
