@@ -1,8 +1,8 @@
 """The genetic algorithm of Such et al. 2017 (https://arxiv.org/abs/1712.06567, algorithm 1).
 
 Truncation selection, mutation by additive Gaussian noise, no crossover, and an elite chosen by validation episodes.
-TruncationGA contains the parts that do not depend on how parents are selected; GA-NS (ga_ns.py) shares it. Extensions
-of the paper: elitism with re-evaluation, tournament selection, self-adaptive mutation powers, and safe mutations.
+TruncationGA is the base class of GA and of GA-NS (ga_ns.py), which ranks genomes by novelty. Extensions of the paper:
+elitism with re-evaluation, tournament selection, self-adaptive mutation powers, and safe mutations.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class TruncationGA(ValidatedSearch):
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """Number of best genomes that play validation episodes; the previous elite replaces the last of them."""
+    """Number of genomes that play validation episodes: the previous elite and the best others."""
 
     state_type: ClassVar[type[TruncationState]]
 
@@ -110,7 +110,7 @@ class GA(TruncationGA):
     output_change: Annotated[float, Field(ge=0)] = 0.0
     """Above 0, mutations are safe (SM-R): the noise of each offspring is scaled so that the mean squared difference
     between its outputs and its parent's, on observations of random play, is this value. The search for the scale starts
-    at sigma."""
+    at the parent's, initially sigma."""
 
     state_type = GAState
 

@@ -51,10 +51,10 @@ class Run(RunReader):
 
     @property
     def metrics(self) -> pandas.DataFrame:
-        """The rows of metrics.csv, indexed by generation, without the fitness of every genome.
+        """Metrics of generations with a tested elite, indexed by generation, as in metrics.csv.
 
         Raises:
-            UserError: pandas is not installed, or the file is damaged or cannot be read.
+            UserError: pandas is not installed, or the database is damaged or cannot be read.
         """
         try:
             import pandas
@@ -234,9 +234,9 @@ class Run(RunReader):
                 the final behavior of each episode.
 
         Raises:
-            UserError: The generation does not exist; its members are not stored and the state before it is deleted (see
-                keep_last and keep_every of [checkpoints]); the environment has no behaviors; or the replayed episodes
-                differ from those of the run.
+            UserError: The generation does not exist; its members are not stored and the checkpoint before it was
+                deleted (see keep_last and keep_every of [checkpoints]); the environment has no behaviors; or the
+                replayed episodes differ from those of the run.
         """
         return read_population(self, generation, behaviors)
 
@@ -280,8 +280,8 @@ def train(
         config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
             values), or a configuration returned by `load_config` or `make_config`.
         overrides: Overrides of its keys, such as {"training.seed": 3} or ["training.seed=3"].
-        out: The run's folder; None for runs/NAME-TIME, where NAME is the name of the file or preset, or "run", and
-            TIME is local.
+        out: The run's folder; None for runs/NAME-TIME, where NAME is the file's or preset's name, or "run", and
+            TIME is the local time.
         resume: False: the folder must not contain a run. True: the folder must contain a run, which continues with this
             configuration. "auto": start or continue a run; a finished run whose budget is spent is returned unchanged.
         trust: Allow external code and models referenced by runs that you did not create: the resumed run,

@@ -105,7 +105,7 @@ def choose_folder(
     from neuroevo.sessions.folder import RunFolder
 
     if resume is not None and out is not None:
-        raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
+        raise UserError("--out and --resume cannot be combined: a resumed run stays in its folder")
     if config is None:
         if resume is None:
             raise UserError("expected a configuration file, a preset's name, or --resume with a run's folder")
@@ -123,9 +123,9 @@ def train_run(folder: RunFolder) -> None:
         folder: The run's folder; this function opens and closes it.
 
     Raises:
-        KeyboardInterrupt: The run was interrupted or terminated; the message says how to resume it.
-        DiskError: The disk is full or broken; the message says how to resume the run.
-        EnvironmentFailure: An environment of Gymnasium failed; the message says how to resume the run.
+        KeyboardInterrupt: The run was interrupted or terminated; the message shows how to resume it.
+        DiskError: The disk is full or broken; the message shows how to resume the run.
+        EnvironmentFailure: An environment of Gymnasium failed; the message shows how to resume the run.
     """
     from neuroevo.sessions.evaluators import info_of, make_evaluator
     from neuroevo.sessions.progress import make_progress

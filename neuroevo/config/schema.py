@@ -96,18 +96,18 @@ class Training:
     """Episodes per genome; a genome's fitness is its mean return."""
     max_episode_steps: Annotated[int | str, PlainValidator(_checked_max_episode_steps)] = 5000
     """Steps after which an episode in training or validation is truncated; "adaptive:start,fraction,ratio,max" for a
-    growing cut-off, or "env_default" for the environment's own limit only."""
+    growing limit, or "env_default" for the environment's own limit only."""
     validation_episodes: Count = 30
     """Episodes per candidate; the candidate with the highest mean return becomes the elite."""
     test_episodes: CountOrZero = 200
-    """Episodes in which each generation's elite is tested, without cut-off; not counted in total_steps. 0 = no test."""
+    """Episodes that test each generation's elite, without this limit and not counted in total_steps. 0 = no test."""
     total_steps: Steps | None = None
     """Budget: number of steps of population and validation episodes."""
     generations: Count | None = None
     """Budget: number of generations."""
     minutes: Positive | None = None
     """Budget: wall time in minutes, over all sessions of a resumed run. The run ends after the generation that exceeds
-    it, so that results depend on the machine's speed."""
+    it, so results depend on the machine's speed."""
     target: Annotated[float | str | None, PlainValidator(_checked_target)] = None
     """Mean return that ends the run once an elite reaches it in validation and then in its test episodes, if any.
     "solved" = the reward threshold in Gymnasium's registry, or for a maze, reaching the goal."""
@@ -175,7 +175,7 @@ class Cluster:
     head_plays: bool = True
     """Whether the head node also evaluates episodes."""
     retries: Count = 3
-    """Number of crashed players, all on the same episode, after which the run ends."""
+    """Number of player crashes on one episode after which the run ends."""
     hedge: Positive = 10.0
     """Seconds without a response after which a machine's episodes are also dispatched to other machines."""
 

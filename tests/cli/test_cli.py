@@ -134,7 +134,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train", "CONFIG", "--set", "algorithm.poplation=3"], "did you mean population?"),
         (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
         (["train"], "expected a configuration file, a preset's name, or --resume with a run's folder"),
-        (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
+        (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume cannot be combined"),
         (["train", "--resume", "absent"], "there is no run in absent: expected absent/run.db"),
         (["train", "CONFIG", "--color"], "No such option: --color"),
         (["trian"], "No such command 'trian'"),
