@@ -128,6 +128,11 @@
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
       if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "path of the member", 2));
+      const known = at.path && ["position", "measures"].includes(cloud.kind);
+      if (known && at.generation !== now.generation) {
+        const end = { size: 9, symbol: "x", color };
+        found.push({ x: [at.path.x.at(-1)], y: [at.path.y.at(-1)], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: end });
+      }
       if (at.generation === now.generation) {
         const ring = { size: sizeOfDots() + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
         found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });

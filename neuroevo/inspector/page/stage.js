@@ -45,7 +45,7 @@
     if (actions.continuous) {
       const names = actions.names.length ? `: ${actions.names.slice(0, SHOWN).join(", ")}${actions.count > SHOWN ? ", …" : ""}` : "";
       const numbers = actions.count === 1 ? "action" : `${actions.count} action dimensions`;
-      return `${numbers} per step${names}; colors show the sign`;
+      return `${numbers} per step${names}; blue: positive, orange: negative`;
     }
     const shares = inspector.shares(actions).filter(([, share]) => share >= 0.005);
     return "actions: " + shares.slice(0, SHOWN).map(([action, share]) => `${name(action)} ${Math.round(100 * share)}%`).join(", ");
@@ -91,7 +91,7 @@
     const element = slotOf(slot);
     redraws[slot] = null;
     inspector.onStage[slot] = { generation, index };
-    byId("member").value = index;
+    if (slot === "a" && generation === inspector.state.generation) byId("member").value = index;
     const wait = screen("loading …");
     element.replaceChildren(title(generation, index), wait);
     inspector.say("played", slot, { run, generation, index, path: null });
