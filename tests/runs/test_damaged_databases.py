@@ -192,7 +192,7 @@ LARGE = {  # changed state -> message
     "arrays": (lambda value: {**value, "arrays": 10**12}, "its .* arrays differ from the arrays"),
     "lists": (lambda value: {**value, "values": json.loads("[" * 500 + "]" * 500)}, "nests deeper than 64"),
     "a number": (lambda value: {**value, "max_episode_steps": 10**400}, "max_episode_steps is"),
-    "a place from the end": (lambda value: {**value, "values": [{"genome": -1}]}, "genome -1 is out of range"),
+    "a negative place": (lambda value: {**value, "values": [{"genome": -1}]}, "genome -1 is out of range, expected"),
     "genomes": (lambda value: {**value, "genomes": [10**12]}, "its genomes are .*, expected row numbers up to"),
     "later genomes": (
         lambda value: {**value, "genomes": [1, 10**5]},

@@ -127,16 +127,13 @@
       const at = paths[slot];
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
-      if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "path of the member", 2));
-      const known = at.path && ["position", "measures"].includes(cloud.kind);
-      if (known && at.generation !== now.generation) {
-        const end = { size: 9, symbol: "x", color };
-        found.push({ x: [at.path.x.at(-1)], y: [at.path.y.at(-1)], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: end });
+      const mark = (x, y, marker) => found.push({ x: [x], y: [y], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker });
+      const here = at.generation === now.generation;
+      if (at.path && ["position", "measures"].includes(cloud.kind)) {
+        found.push(line(at.path.x, at.path.y, color, "path of the member", 2));
+        if (!here) mark(at.path.x.at(-1), at.path.y.at(-1), { size: 9, symbol: "x", color });
       }
-      if (at.generation === now.generation) {
-        const ring = { size: sizeOfDots() + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
-        found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
-      }
+      if (here) mark(now.x[at.index], now.y[at.index], { size: sizeOfDots() + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } });
     }
     return found;
   }
@@ -212,6 +209,7 @@
     }
     describe();
     byId("member").max = now.size - 1;
+    byId("elite").hidden = !now.elite; // the elite of some algorithms is a center, not a member
     move();
     inspector.say("drawn");
     const next = number + 1; // prefetch
@@ -220,12 +218,12 @@
 
   inspector.members = () => now;
   inspector.isMaze = () => Boolean(cloud && cloud.maze);
-  // Return the elite of a generation, or its fittest member if the elite is not a member.
-  inspector.elite = async (number) => (await generation(number)).elite || [number, await inspector.fittest(number)];
+  // Return the generation and index of a generation's fittest member, and of its elite, or undefined if that is no member.
   inspector.fittest = async (number) => {
     const { fitness } = await generation(number);
-    return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
+    return [number, fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)))];
   };
+  inspector.elite = async (number) => (await generation(number)).elite;
 
   const TITLES = { cost: "Fitness against the cost of networks", position: "Where episodes ended", track: "Where episodes ended", measures: "Behavior of episodes", components: "Behavior of episodes", steps: "Fitness against steps", index: "Fitness of the members" };
 

@@ -22,7 +22,7 @@
       return [inspector.onStage.a.generation, inspector.onStage.a.index];
     }
     const last = of === "last" ? Math.max(Math.min(inspector.run().generations, inspector.run().kept ?? Infinity) - 1, 0) : generation;
-    return [last, await inspector.fittest(last)];
+    return inspector.fittest(last);
   }
 
   function drawTree() {

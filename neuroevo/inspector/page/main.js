@@ -48,7 +48,7 @@
     byId("generation-number").textContent = state.generation;
     await Promise.all([inspector.refreshCurves(), inspector.refreshCloud(), inspector.refreshAbout()]);
     document.documentElement.dataset.ready = "page";
-    playElite();
+    playElite().catch(() => {}); // the cloud shows why its generation cannot be read
     await inspector.refreshWay();
     await Promise.all([inspector.refreshFamily(), inspector.refreshTakeover()]);
     document.documentElement.dataset.ready = "all";
@@ -79,19 +79,16 @@
     await Promise.all([byId("family-of").value === "last" ? inspector.refreshFamily() : null, inspector.refreshTakeover()]);
   }
 
-  // Play the elite of the last generation; of an exported page, a member whose video is in it.
+  // Play the elite of the last generation, or its fittest member; of an exported page, a member whose video is in it.
   async function playElite() {
     const { generations, why_not: disabled } = inspector.run();
     if (!generations || disabled) return;
     const { run, overview } = state;
     const [exported] = inspector.exported ? (overview.exported.played[run] || []).slice(-1) : [];
     if (inspector.exported && !exported) return;
-    try {
-      const member = exported || (await inspector.elite(generations - 1));
-      if (run === state.run && !inspector.onStage.a) inspector.play("a", ...member);
-    } catch (error) {
-      showProblem(error.message);
-    }
+    const last = generations - 1;
+    const member = exported || (await inspector.elite(last)) || (await inspector.fittest(last));
+    if (run === state.run && !inspector.onStage.a) inspector.play("a", ...member);
   }
 
   function stop() {

@@ -135,14 +135,12 @@
     event.preventDefault();
     inspector.play("a", inspector.state.generation, Number(byId("member").value));
   });
-  byId("fittest").addEventListener("click", async (event) => {
-    const { generation } = inspector.state;
-    inspector.play(event.shiftKey ? "b" : "a", generation, await inspector.fittest(generation));
-  });
-  byId("elite").addEventListener("click", async (event) => {
-    const slot = event.shiftKey ? "b" : "a";
-    inspector.play(slot, ...(await inspector.elite(inspector.state.generation)));
-  });
+  for (const name of ["elite", "fittest"]) {
+    byId(name).addEventListener("click", async (event) => {
+      const slot = event.shiftKey ? "b" : "a";
+      inspector.play(slot, ...(await inspector[name](inspector.state.generation)));
+    });
+  }
   const redraw = () => Object.values(redraws).forEach((draw) => draw && draw());
   inspector.on("theme", redraw);
   addEventListener("resize", redraw);

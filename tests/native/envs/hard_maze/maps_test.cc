@@ -46,7 +46,8 @@ TEST(BadMaps) {
     CHECK_THROWS(ReadMazeMap(map.name()), "maze " + map.name() + message);
   }
   const TemporaryMap near(start + heading + goal + "wall 5 -9 5 9\n");
-  CHECK_THROWS(Mazes({{"map", near.name()}}), " is 5 from a wall, expected at least 8, the robot's radius");
+  CHECK_THROWS(Mazes({{"map", near.name()}}),
+               "the start of maze " + near.name() + " is 5 from a wall, expected at least 8, the robot's radius");
   std::string many = start + heading + goal;
   for (int i = 0; i <= 10'000; ++i) many += wall;
   const TemporaryMap large(many);
