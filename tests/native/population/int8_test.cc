@@ -262,6 +262,13 @@ TEST(NoSumOfTwoProductsSaturates) {  // unlike with an instruction for pairs of 
     const std::vector<float> out = cpu.Forward({0}, observation);
     CHECK(out[1] != 0);
     CheckSame(out, reference.Forward({0}, observation));
+    // The same from the changes of a slot, which are up to 255 in either direction.
+    std::vector<float> from_changes(out.size());
+    for (const uint8_t value : {255, 0, 255, 128, 255}) {
+      const std::vector<uint8_t> screen(observation.size(), value);
+      cpu.population->Forward({0}, screen.data(), from_changes.data(), {0});
+      CheckSame(from_changes, reference.Forward({0}, screen));
+    }
   }
 }
 

@@ -120,6 +120,18 @@ class Evaluation {
     }
   }
 
+  // Keeps the image for the next step, which adds what will have changed.
+  static void KeepImage(const Frame& frame, bool known, Int8Memory::Image* image) {
+    if (!known) {
+      image->before = image->bytes;
+      return;
+    }
+    for (int64_t y = 0; y < frame.height; ++y) {
+      if (!image->changes.RowChanged(y)) continue;
+      memcpy(frame.Row(image->before.data(), y), frame.Row(image->bytes.data(), y), frame.row_values);
+    }
+  }
+
   void Convolve(size_t i, int s) {
     Int8Memory& memory = *memories_[s];
     const Int8Step& step = network_.steps[i];
@@ -138,8 +150,11 @@ class Evaluation {
     const int64_t row_step = from.pitch * step.layer.stride,
                   column_step = int64_t{step.layer.in[2]} * step.layer.stride;
     const uint8_t* bytes = in.bytes.data();
+    const uint8_t* before = memory.known && Int8ConvAddsChanges() ? in.before.data() : nullptr;
     const auto add = [&](int y, int x) {
-      pixels[count] = {bytes + y * row_step + x * column_step, &conv.sums[(int64_t{y} * width + x) * filters]};
+      const int64_t corner = y * row_step + x * column_step;
+      pixels[count] = {bytes + corner, before == nullptr ? nullptr : before + corner,
+                       &conv.sums[(int64_t{y} * width + x) * filters]};
       places[count++] = {y, x};
     };
     if (memory.known) {
@@ -150,6 +165,7 @@ class Evaluation {
       }
     }
     Int8Conv(step.layer, Weights(step), from.pitch, pixels, count);
+    if (Int8ConvAddsChanges()) KeepImage(from, memory.known, &in);
     const int exponent = in.exponent + Exponent(i);
     const bool other_bias = !memory.known || conv.bias.exponent != exponent;
     const int32_t* bias = Bias(step, exponent, memory.known, &conv.bias);

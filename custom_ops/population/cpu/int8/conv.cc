@@ -90,6 +90,9 @@ int64_t Quads(const Layer& layer) { return (int64_t{layer.kernel_w} * layer.in[2
 
 }  // namespace
 
+// A product of bytes takes one operand without a sign, so that increases and decreases would need separate products.
+bool Int8ConvAddsChanges() { return false; }
+
 int64_t Int8ConvBytes(const Layer& layer) { return layer.kernel_h * Quads(layer) * layer.out[2] * 4; }
 
 void ArrangeInt8Conv(const Layer& layer, const int8_t* plain, int8_t* arranged) {

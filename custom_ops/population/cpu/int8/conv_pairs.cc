@@ -2,7 +2,8 @@
 // are widened to 16 bits and multiplied and added in pairs. (The instruction for pairs of bytes saturates.) For a block
 // of output pixels and a few vectors of filters, loop over the pairs of taps that are not zero in all of its windows.
 // Weights are processed in chunks that fit into the L1 cache, each for all pixels before the next one; meanwhile,
-// partial sums are stored in the output.
+// partial sums are stored in the output. If only a few pixels of a window have changed, their differences are multiplied
+// instead, which fit into 16 bits.
 #include "population/cpu/int8/simd.h"
 
 #if !defined(NEUROEVO_DOT_PRODUCTS)
@@ -39,6 +40,19 @@ void Widen(const uint8_t* bytes, int64_t n, int16_t* words) {
   }
 }
 
+// The same for the differences between two rows.
+void WidenDifferences(const uint8_t* bytes, const uint8_t* before, int64_t n, int16_t* words) {
+  typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
+  for (int64_t i = 0; i < n; i += kBytes / 2) {
+    HalfBytes half, half_before;
+    memcpy(&half, bytes + i, sizeof(half));
+    memcpy(&half_before, before + i, sizeof(half_before));
+    const RawShorts wide =
+        __builtin_convertvector(half, RawShorts) - __builtin_convertvector(half_before, RawShorts);
+    memcpy(words + i, &wide, sizeof(wide));
+  }
+}
+
 // Lists the pairs of a chunk that are not zero in all of the windows; returns their number.
 int64_t ListPairs(int64_t pairs, const int16_t* const* windows, int32_t* listed) {
   int64_t count = 0;
@@ -54,9 +68,9 @@ int64_t ListPairs(int64_t pairs, const int16_t* const* windows, int32_t* listed)
   return count;
 }
 
-// Adds a chunk to the sums of kPixels pixels and kVectors vectors of filters, starting at `filter`.
+// Adds a chunk to the sums of kPixels pixels and kVectors vectors of filters, starting at `filter`, or to zeros.
 template <int kVectors>
-__attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* windows, const int32_t* listed,
+__attribute__((noinline)) void Convolve(bool from_zero, const int16_t* const* windows, const int32_t* listed,
                                         int64_t count, const int16_t* weights, int filter, int64_t filters,
                                         int32_t* const* outs) {
   Sums sum[kPixels][kVectors];
@@ -66,7 +80,7 @@ __attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* 
     window[p] = windows[p];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      sum[p][v] = first_chunk ? Sums{} : Sums::Load(outs[p] + filter + v * kLanes);
+      sum[p][v] = from_zero ? Sums{} : Sums::Load(outs[p] + filter + v * kLanes);
     }
   }
   weights += filter * 2;
@@ -100,6 +114,8 @@ __attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* 
 
 }  // namespace
 
+bool Int8ConvAddsChanges() { return true; }
+
 int64_t Int8ConvBytes(const Layer& layer) {
   return layer.kernel_h * PairsOfRow(layer) * layer.out[2] * 2 * static_cast<int64_t>(sizeof(int16_t));
 }
@@ -129,6 +145,7 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
   scratch.listed.resize(std::max<size_t>(scratch.listed.size(), rows * pairs + kLanes));
   for (int64_t begin = 0; begin < layer.kernel_h; begin += rows) {
     const int64_t here = std::min(rows, layer.kernel_h - begin);
+    const bool from_zero = begin == 0 && count > 0 && pixels[0].before == nullptr;
     const int16_t* words = reinterpret_cast<const int16_t*>(weights + begin * row_bytes);
     for (int64_t i = 0; i < count; i += kPixels) {
       const int16_t* windows[kPixels];
@@ -137,7 +154,13 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
         const Int8Pixel& pixel = pixels[std::min(i + p, count - 1)];
         int16_t* window = scratch.windows.data() + p * window_pitch;
         for (int64_t kh = 0; kh < here; ++kh) {
-          Widen(pixel.window + (begin + kh) * in_pitch, 2 * pairs, window + kh * 2 * pairs);
+          const int64_t row = (begin + kh) * in_pitch;
+          int16_t* words = window + kh * 2 * pairs;
+          if (pixel.before == nullptr) {
+            Widen(pixel.window + row, 2 * pairs, words);
+          } else {
+            WidenDifferences(pixel.window + row, pixel.before + row, 2 * pairs, words);
+          }
         }
         windows[p] = window;
         outs[p] = pixel.sums;
@@ -146,7 +169,7 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
       int filter = 0;
       const auto sweep = [&](auto convolve, int vectors) {
         for (; filter + (vectors - 1) * kLanes < filters; filter += vectors * kLanes) {
-          convolve(begin == 0, windows, scratch.listed.data(), listed, words, filter, filters, outs);
+          convolve(from_zero, windows, scratch.listed.data(), listed, words, filter, filters, outs);
         }
       };
       sweep(Convolve<kWidest>, kWidest);

@@ -64,7 +64,7 @@ void Accumulate(const int8_t* weights, int64_t units, const int32_t* index, cons
 #pragma GCC unroll 4
       for (int s = 0; s < kSlots; ++s) {
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; ++j) sum[s][b * 4 + j] = AddProducts(sum[s][b * 4 + j], value[s], four[j]);
+        for (int j = 0; j < 4; ++j) sum[s][b * 4 + j] = AddSmallProducts(sum[s][b * 4 + j], value[s], four[j]);
       }
     }
   }
@@ -88,15 +88,26 @@ int64_t FinishList(int64_t count, int32_t* index, uint8_t* values) {
   return quads;
 }
 
-// Lists the inputs that are not zero in every slot.
+// Lists the inputs that are not zero in every slot. An input above kMaxSmall is listed twice, with two halves.
 template <int kSlots>
 int64_t Gather(int64_t inputs, const uint8_t* in, int64_t in_stride, int32_t* index, uint8_t* values) {
   alignas(64) static constexpr uint8_t kZeros[64] = {};
   int64_t count = 0;
-  const auto put = [&](int64_t i) {
+  const auto put_part = [&](int64_t i, int round_up, int shift) {
 #pragma GCC unroll 4
-    for (int s = 0; s < kSlots; ++s) values[(count / 4 * kSlots + s) * 4 + count % 4] = in[s * in_stride + i];
+    for (int s = 0; s < kSlots; ++s) {
+      values[(count / 4 * kSlots + s) * 4 + count % 4] =
+          static_cast<uint8_t>((in[s * in_stride + i] + round_up) >> shift);
+    }
     index[count++] = static_cast<int32_t>(i);
+  };
+  const auto put = [&](int64_t i) {
+    uint8_t largest = 0;
+#pragma GCC unroll 4
+    for (int s = 0; s < kSlots; ++s) largest = std::max(largest, in[s * in_stride + i]);
+    if (largest <= kMaxSmall) return put_part(i, 0, 0);
+    put_part(i, 0, 1);
+    put_part(i, 1, 1);
   };
   int64_t i = 0;
   for (; i + 64 <= inputs; i += 64) {
@@ -113,11 +124,16 @@ int64_t Gather(int64_t inputs, const uint8_t* in, int64_t in_stride, int32_t* in
   return FinishList<kSlots>(count, index, values);
 }
 
-// Lists the inputs at which a is greater than b, with the differences.
+// Lists the inputs at which a is greater than b, with the differences, in two halves if they are above kMaxSmall.
 int64_t GatherExcess(int64_t inputs, const uint8_t* a, const uint8_t* b, int32_t* index, uint8_t* values) {
   int64_t count = 0;
   const auto put = [&](int64_t i) {
-    values[count] = static_cast<uint8_t>(a[i] - b[i]);
+    const uint8_t excess = a[i] - b[i], half = excess > kMaxSmall ? excess / 2 : 0;
+    if (half > 0) {
+      values[count] = half;
+      index[count++] = static_cast<int32_t>(i);
+    }
+    values[count] = excess - half;
     index[count++] = static_cast<int32_t>(i);
   };
   int64_t i = 0;
@@ -132,7 +148,7 @@ int64_t GatherExcess(int64_t inputs, const uint8_t* a, const uint8_t* b, int32_t
   return FinishList<1>(count, index, values);
 }
 
-int64_t IndexBytes(int64_t inputs) { return (inputs + kQuads * 4 + 16) * static_cast<int64_t>(sizeof(int32_t)); }
+int64_t IndexBytes(int64_t inputs) { return (2 * inputs + kQuads * 4 + 16) * static_cast<int64_t>(sizeof(int32_t)); }
 
 // Computes the sums of the products of a list's inputs.
 template <int kSlots>
@@ -168,7 +184,7 @@ void Dense(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* 
 
 int64_t Int8DenseStride(int64_t units) { return (units + kBytes - 1) / kBytes * kBytes; }
 
-int64_t Int8DenseScratchBytes(int64_t inputs, int slots) { return IndexBytes(inputs) + (inputs + 4) * slots; }
+int64_t Int8DenseScratchBytes(int64_t inputs, int slots) { return IndexBytes(inputs) + (2 * inputs + 4) * slots; }
 
 void Int8Dense(int64_t inputs, int64_t units, const int8_t* weights, int slots, const uint8_t* in, int64_t in_stride,
                int32_t* sums, int64_t sums_stride, uint8_t* scratch) {

@@ -16,11 +16,16 @@ namespace neuroevo {
 int64_t Int8ConvBytes(const Layer& layer);
 void ArrangeInt8Conv(const Layer& layer, const int8_t* plain, int8_t* arranged);
 
-// Output to compute: the upper left corner of its window in the padded image, and its sums, [FILTERS].
+// Output to compute: the upper left corner of its window in the padded image, the same place in the image that its sums
+// were computed from, and its sums, [FILTERS].
 struct Int8Pixel {
   const uint8_t* window;
+  const uint8_t* before;  // nullptr, for all pixels of a call, if the sums have not been computed before
   int32_t* sums;
 };
+
+// Whether Int8Conv adds the products of what differs from the image before. Otherwise, it does not read that image.
+bool Int8ConvAddsChanges();
 
 // Computes the sums, without biases, of `count` outputs of one image with rows of in_pitch bytes.
 void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const Int8Pixel* pixels, int64_t count);

@@ -21,7 +21,8 @@ Frame FrameOf(const Int8Network& network, size_t i);
 struct Int8Memory : SlotMemory {
   // Input of step i, for i up to the first dense layer.
   struct Image {
-    std::vector<uint8_t> bytes;  // in FrameOf(network, i)
+    std::vector<uint8_t> bytes;   // in FrameOf(network, i)
+    std::vector<uint8_t> before;  // the image that the sums of step i contain, if Int8ConvAddsChanges
     int exponent = 0;
     Changes changes;
   };

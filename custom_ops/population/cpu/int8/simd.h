@@ -128,6 +128,26 @@ inline Sums AddProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
 #endif
 }
 
+// Largest unsigned byte of AddSmallProducts: without NEUROEVO_DOT_PRODUCTS, processors add two products of bytes in 16
+// bits and saturate.
+#if defined(NEUROEVO_DOT_PRODUCTS) || !(defined(NEUROEVO_AVX2) || (defined(NEUROEVO_AVX512) && defined(__AVX512BW__)))
+constexpr uint8_t kMaxSmall = 255;
+#else
+constexpr uint8_t kMaxSmall = 128;  // 2 * 128 * 127 < 2^15
+#endif
+
+// The same for unsigned bytes of at most kMaxSmall and signed bytes of at least -127.
+inline Sums AddSmallProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
+  if constexpr (kMaxSmall == 255) return AddProducts(sum, unsigned_bytes, signed_bytes);
+#if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
+  const __m512i pairs = _mm512_maddubs_epi16((__m512i)unsigned_bytes.v, (__m512i)signed_bytes.v);
+  return {sum.v + MultiplyAddPairs((RawShorts)pairs, RawShorts{} + 1)};
+#elif defined(NEUROEVO_AVX2)
+  const __m256i pairs = _mm256_maddubs_epi16((__m256i)unsigned_bytes.v, (__m256i)signed_bytes.v);
+  return {sum.v + MultiplyAddPairs((RawShorts)pairs, RawShorts{} + 1)};
+#endif
+}
+
 // Returns a mask with one bit for each of 64 bytes: whether the byte of a is greater than that of b.
 inline uint64_t GreaterMask(const uint8_t* a, const uint8_t* b) {
 #if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
