@@ -314,6 +314,7 @@ def test_cells_have_their_champions_up_to_the_slider_s_generation(shown, maze, t
 @pytest.mark.thorough
 def test_a_click_on_the_curves_chooses_what_is_below_it(shown, page_of):
     shown.visit(page_of)
+    shown.page.locator("#curves").scroll_into_view_if_needed()
     x, y = shown.value(
         """(() => {
             const plot = document.getElementById('curves'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
@@ -363,6 +364,28 @@ def test_two_members_side_by_side(shown, page_of):
     shown.page.wait_for_selector(".stage[data-slot=b] table")
     assert watch(shown, "a") and watch(shown, "b")
     assert text(shown, ".stage[data-slot=a] h3") != text(shown, ".stage[data-slot=b] h3")
+
+
+def test_the_address_holds_the_view(browser, shown, page_of):
+    """Without a keyboard, a member is played on the right by a choice; the address repeats what is shown."""
+    shown.visit(f"{page_of}#generation=2&left=2.3")
+    shown.page.select_option("#side", label="right")
+    shown.value("inspector.setGeneration(4)")
+    shown.page.fill("#member", "7")
+    shown.page.click("#choose button[type=submit]")
+    shown.until("location.hash === '#generation=4&left=2.3&right=4.7'")
+    again = shown_in(browser)
+    again.visit(shown.page.url)
+    again.page.wait_for_selector(".stage[data-slot=b] table")
+    titles = [text(again, f".stage[data-slot={slot}] h3") for slot in "ab"]
+    assert titles == ["Generation 2, member 3", "Generation 4, member 7"]
+    assert text(again, "#generation-number") == "4"
+    again.page.context.close()
+    other = shown_in(browser)
+    other.visit(f"{page_of}#run=7&generation=99&left=who&right=9")  # parts that name nothing are ignored
+    assert text(other, "#generation-number") == "5" and text(other, ".stage[data-slot=b] h3") == "No comparison"
+    assert other.complaints == []
+    other.page.context.close()
 
 
 @pytest.mark.thorough
@@ -479,6 +502,7 @@ def test_an_export_needs_no_server(shown, maze, tmp_path):
     assert shown.value(f"{DRAWN}.x.length") == 30
     shown.value("inspector.play('a', 5, 3)")
     assert watch(shown, "a")
+    shown.until("location.hash === '#left=5.3'")
     assert shown.hosts == {"127.0.0.1:0", "file", "data"} or shown.hosts == {"127.0.0.1:0", "file"}
     shown.hosts.clear()
 

@@ -47,7 +47,7 @@
     const by = byId("color").value;
     if (by === "parent") return { by };
     if (by === "generation") return { by, low: 0, high: inspector.run().generations - 1 };
-    const [low, high] = by === "fitness" ? cloud.fitness : extent((asCells() ? cells : now)[by]);
+    const [low, high] = by === "fitness" ? cloud.fitness : inspector.extent((asCells() ? cells : now)[by]);
     return { by, low, high };
   }
 
@@ -67,17 +67,8 @@
     const { by, low, high } = scaleOfColors();
     if (by === "parent") return [];
     const colorbar = { thickness: 8, outlinewidth: 0, len: 0.9, title: { text: by, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } };
-    const marker = { color: [low], cmin: low, cmax: high > low ? high : low + 1, colorscale: inspector.scale(), showscale: true, colorbar };
+    const marker = { color: [low], cmin: low, cmax: inspector.wide(low, high) ? high : low + 1, colorscale: inspector.scale(), showscale: true, colorbar };
     return [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }];
-  }
-
-  function extent(values) {
-    let [low, high] = [Infinity, -Infinity];
-    for (const value of values) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-    return [low, high];
   }
 
   function shapes() {
@@ -297,9 +288,9 @@
     Plotly.relayout(byId("cloud"), { "xaxis.range": across, "yaxis.range": up });
   });
   inspector.on("pointed", describe);
-  inspector.on("picked", (index, besides) => {
+  inspector.on("picked", (index, event) => {
     const picked = asCells() ? cells.champion(index) : { generation: now.generation, index };
-    inspector.play(besides ? "b" : "a", picked.generation, picked.index);
+    inspector.play(inspector.slotFor(event), picked.generation, picked.index);
   });
   inspector.on("generation", drawGeneration);
   inspector.on("theme", redraw);

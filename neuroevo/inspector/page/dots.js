@@ -201,7 +201,7 @@
     plot.addEventListener("mouseleave", () => point());
     plot.addEventListener("click", (event) => {
       const member = nearest(event);
-      if (member !== undefined && event.target.closest(".nsewdrag")) inspector.say("picked", member, event.shiftKey);
+      if (member !== undefined && event.target.closest(".nsewdrag")) inspector.say("picked", member, event);
     });
     again();
   });

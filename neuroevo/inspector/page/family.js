@@ -3,6 +3,7 @@
 
 {
   const { byId, get, array, number } = inspector;
+  const NARROW = 500; // pixels; the legend of a narrower plot is above it
   let tree = null;
   let shares = null;
 
@@ -47,7 +48,9 @@
       text: line.map((each) => `member ${each.index} of generation ${each.generation}<br>fitness ${number(each.fitness)}<br>${each.offspring} offspring in ${each.generations} generation${each.generations === 1 ? "" : "s"}`),
       hovertemplate: "%{text}<extra></extra>",
     };
-    return inspector.draw("family", [quiet, ends, own], inspector.layout("generation", "fitness", { xaxis: inspector.countAxis(line[0].generation), uirevision: `family ${inspector.state.run} ${line[0].generation} ${line[0].index}` }));
+    const [low, high] = inspector.extent([...ends.y, ...own.y]);
+    const yaxis = inspector.wide(low, high) ? {} : { range: [low - 1, high + 1] };
+    return inspector.draw("family", [quiet, ends, own], inspector.layout("generation", "fitness", { xaxis: inspector.countAxis(line[0].generation), yaxis, uirevision: `family ${inspector.state.run} ${line[0].generation} ${line[0].index}` }));
   }
 
   function treeFacts() {
@@ -90,7 +93,7 @@
       margin: { l: 56, r: 8, t: 8, b: 40 },
       yaxis: { range: [0, 1], tickformat: ".0%" },
       hovermode: "x unified",
-      legend: { orientation: "v", x: 1.02, y: 1, yanchor: "top", font: { size: 11 }, bgcolor: "rgba(0,0,0,0)" },
+      ...(byId("takeover").clientWidth < NARROW ? {} : { legend: { orientation: "v", x: 1.02, y: 1, yanchor: "top", font: { size: 11 }, bgcolor: "rgba(0,0,0,0)" } }),
       uirevision: `takeover ${inspector.state.run} ${shares.begin}`,
     });
     return inspector.draw("takeover", traces, layout);
@@ -144,7 +147,7 @@
       if (!point) return;
       const { generation, index } = tree.line[point.pointNumber];
       inspector.setGeneration(generation);
-      inspector.play(event.event && event.event.shiftKey ? "b" : "a", generation, index);
+      inspector.play(inspector.slotFor(event.event || {}), generation, index);
     });
   });
 }

@@ -36,19 +36,50 @@
     showProblem([run.problem, run.why_not].filter(Boolean).join("\n"));
   }
 
-  async function showRun(number) {
+  const SIDES = { a: "left", b: "right" };
+  const SETTLED = 300; // ms without a change before the address is updated, since browsers limit how often it may be
+  let remembering = null;
+
+  // Keep the view in the address, so that it can be bookmarked and shared; the last generation is not named, so that such a
+  // view follows a run in training.
+  function remember() {
+    clearTimeout(remembering);
+    remembering = setTimeout(() => {
+      const { run, generation } = state;
+      const view = new URLSearchParams(run ? { run } : {});
+      if (generation < inspector.run().generations - 1) view.set("generation", generation);
+      for (const [slot, side] of Object.entries(SIDES)) {
+        const member = inspector.onStage[slot];
+        if (member) view.set(side, `${member.generation}.${member.index}`);
+      }
+      history.replaceState(null, "", `#${view}`);
+    }, SETTLED);
+  }
+
+  // Return the view that the address names: run, generation, and the members on both sides; undefined for missing or invalid parts.
+  function viewOfAddress() {
+    const view = new URLSearchParams(location.hash.slice(1));
+    const [number, member] = [/^\d+$/, /^(\d+)\.(\d+)$/];
+    const valid = (name) => (number.test(view.get(name)) ? Number(view.get(name)) : undefined);
+    const members = Object.entries(SIDES).map(([slot, side]) => [slot, (view.get(side) || "").match(member)]);
+    return { run: valid("run"), generation: valid("generation"), members: members.filter(([, found]) => found).map(([slot, found]) => [slot, Number(found[1]), Number(found[2])]) };
+  }
+
+  async function showRun(number, { generation, members = [] } = {}) {
     stop();
     state.run = number;
     head();
     inspector.clearStage();
     byId("ancestors").replaceChildren();
     inspector.setAncestors();
-    state.generation = Math.max(inspector.run().generations - 1, 0);
+    const last = Math.max(inspector.run().generations - 1, 0);
+    state.generation = Math.min(generation ?? last, last);
     byId("generation").value = state.generation;
     byId("generation-number").textContent = state.generation;
     await Promise.all([inspector.refreshCurves(), inspector.refreshCloud(), inspector.refreshAbout()]);
     document.documentElement.dataset.ready = "page";
-    playElite().catch(() => {}); // the cloud shows why its generation cannot be read
+    for (const member of members) inspector.play(...member);
+    if (!members.length) playElite().catch(() => {}); // the cloud shows why its generation cannot be read
     await inspector.refreshWay();
     await Promise.all([inspector.refreshFamily(), inspector.refreshTakeover()]);
     document.documentElement.dataset.ready = "all";
@@ -111,6 +142,8 @@
     inspector.setGeneration(Number(event.target.value));
   });
   byId("run").addEventListener("change", (event) => showRun(Number(event.target.value)));
+  for (const event of ["generation", "played"]) inspector.on(event, remember);
+  addEventListener("hashchange", () => location.reload());
 
   (async () => {
     try {
@@ -123,7 +156,8 @@
     inspector.clearStage();
     for (const id of ["curves", "cloud", "family"]) await inspector.blank(id, "");
     inspector.say("ready");
-    await Promise.all([showRun(0), inspector.refreshTrials()]);
+    const view = viewOfAddress();
+    await Promise.all([showRun(view.run < state.overview.runs.length ? view.run : 0, view), inspector.refreshTrials()]);
     if (inspector.exported) return;
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, POLL));

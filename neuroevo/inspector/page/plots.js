@@ -38,6 +38,17 @@
     ...more,
   });
 
+  inspector.extent = (values) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  };
+  // Return whether Plotly can label a range; the digits of a narrower one repeat.
+  inspector.wide = (low, high) => high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high));
+
   // Options of an integer axis up to a count.
   inspector.countAxis = (count) => (count < 12 ? { dtick: 1 } : {});
 

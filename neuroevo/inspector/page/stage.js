@@ -127,18 +127,20 @@
     for (const slot of ["a", "b"]) {
       calls[slot]++;
       inspector.onStage[slot] = redraws[slot] = null;
-      empty(slot, slot === "a" ? "Click a dot, or select a member above." : "Shift-click a dot to compare.");
+      empty(slot, slot === "a" ? "Click a dot, or select a member above." : "Shift-click a dot, or select “right” above, to compare.");
     }
   };
 
+  // Return the slot that a click plays a member in: the selected side, or with Shift the right one.
+  inspector.slotFor = (event) => (event.shiftKey ? "b" : byId("side").value);
+
   byId("choose").addEventListener("submit", (event) => {
     event.preventDefault();
-    inspector.play("a", inspector.state.generation, Number(byId("member").value));
+    inspector.play(inspector.slotFor(event), inspector.state.generation, Number(byId("member").value));
   });
   for (const name of ["elite", "fittest"]) {
     byId(name).addEventListener("click", async (event) => {
-      const slot = event.shiftKey ? "b" : "a";
-      inspector.play(slot, ...(await inspector[name](inspector.state.generation)));
+      inspector.play(inspector.slotFor(event), ...(await inspector[name](inspector.state.generation)));
     });
   }
   const redraw = () => Object.values(redraws).forEach((draw) => draw && draw());

@@ -2,8 +2,8 @@
 // are widened to 16 bits and multiplied and added in pairs. (The instruction for pairs of bytes saturates.) For a block
 // of output pixels and a few vectors of filters, loop over the pairs of taps that are not zero in all of its windows.
 // Weights are processed in chunks that fit into the L1 cache, each for all pixels before the next one; meanwhile,
-// partial sums are stored in the output. If only a few pixels of a window have changed, their differences are multiplied
-// instead, which fit into 16 bits.
+// partial sums are stored in the output. If only a few pixels of a window have changed, their differences are
+// multiplied instead, which fit into 16 bits.
 #include "population/cpu/int8/simd.h"
 
 #if !defined(NEUROEVO_DOT_PRODUCTS)
@@ -47,8 +47,7 @@ void WidenDifferences(const uint8_t* bytes, const uint8_t* before, int64_t n, in
     HalfBytes half, half_before;
     memcpy(&half, bytes + i, sizeof(half));
     memcpy(&half_before, before + i, sizeof(half_before));
-    const RawShorts wide =
-        __builtin_convertvector(half, RawShorts) - __builtin_convertvector(half_before, RawShorts);
+    const RawShorts wide = __builtin_convertvector(half, RawShorts) - __builtin_convertvector(half_before, RawShorts);
     memcpy(words + i, &wide, sizeof(wide));
   }
 }
