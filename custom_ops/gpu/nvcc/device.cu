@@ -8,19 +8,28 @@
 #include "gpu/runtime.h"
 #include "gpu/versions.h"
 
-namespace neuroevo::device {
+namespace neuroevo {
 
-namespace {
-
-constexpr long kPauseNs = 20000;  // time between two queries whether the GPU is done
-
-void Check(cudaError_t status, const char* what) {
+void cuda::Check(cudaError_t status, const std::string& what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();                              // clears the error, so that the next call does not report it again
   const bool lasts = cudaFree(nullptr) == status;  // a kernel's error, which every later call of the process reports
   throw Error(Error::Kind::kInternal,
               Concat(what, ": ", cudaGetErrorString(status),
                      lasts ? "; this process can no longer use the GPU, start a new process" : ""));
+}
+
+namespace device {
+
+namespace {
+
+constexpr long kPauseNs = 20000;  // time between two queries whether the GPU is done
+
+using cuda::Check;
+
+// Clears the error of a call whose failure has no consequences, so that the next launch does not report it.
+void Ignore(cudaError_t status) {
+  if (status != cudaSuccess) cudaGetLastError();
 }
 
 // Kernel for checking whether the library was compiled for the GPU.
@@ -98,7 +107,7 @@ Using::Using(int device) : device_(device), before_(Current()) {
 }
 
 Using::~Using() {
-  if (device_ != before_) cudaSetDevice(before_);
+  if (device_ != before_) Ignore(cudaSetDevice(before_));
 }
 
 Stream MakeStream() {
@@ -107,7 +116,7 @@ Stream MakeStream() {
   return stream;
 }
 
-void FreeStream(Stream stream) { cudaStreamDestroy(Cuda(stream)); }
+void FreeStream(Stream stream) { Ignore(cudaStreamDestroy(Cuda(stream))); }
 
 void Synchronize(Stream stream) {
   // The runtime's own methods of waiting either keep a core busy or wake the thread 40 to 100 us late, occasionally 500
@@ -129,7 +138,7 @@ Event::Event() {
   event_ = event;
 }
 
-Event::~Event() { cudaEventDestroy(CudaEvent(event_)); }
+Event::~Event() { Ignore(cudaEventDestroy(CudaEvent(event_))); }
 
 void Event::Record(Stream stream) { Check(cudaEventRecord(CudaEvent(event_), Cuda(stream)), "measuring time"); }
 
@@ -154,7 +163,7 @@ void* Allocate(Where where, int64_t bytes) {
 
 void Free(Where where, void* memory) noexcept {
   if (memory == nullptr) return;
-  if ((where == Where::kDevice ? cudaFree(memory) : cudaFreeHost(memory)) != cudaSuccess) cudaGetLastError();
+  Ignore(where == Where::kDevice ? cudaFree(memory) : cudaFreeHost(memory));
 }
 
 void CopyIn(void* device_dst, const void* host_src, int64_t bytes, Stream stream) {
@@ -173,4 +182,5 @@ void FillBytes(void* device_dst, int value, int64_t bytes, Stream stream) {
   Check(cudaMemsetAsync(device_dst, value, bytes, Cuda(stream)), "filling the GPU's memory");
 }
 
-}  // namespace neuroevo::device
+}  // namespace device
+}  // namespace neuroevo

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 
 #include "core/error.h"
 #include "gpu/device.h"
@@ -12,6 +13,9 @@
 namespace neuroevo::cuda {
 
 constexpr size_t kDefaultShared = 48 << 10;  // bytes of shared memory available to every kernel without opting in
+
+// Throws the error of a failed call, clears it, and says so if the process can no longer use the GPU.
+void Check(cudaError_t status, const std::string& what);
 
 // Runs kernel<<<grid, block, shared, stream>>>(args...). Throws if the launch fails. shared: in bytes.
 template <class... Params, class... Args>
@@ -28,10 +32,8 @@ void Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared, dev
     status = cudaGetLastError();
   }
   if (status != cudaSuccess) {
-    cudaGetLastError();  // clears the error, so that the next launch does not report it again
-    throw Error(Error::Kind::kInternal, Concat("cannot launch a kernel of ", grid.x, "x", grid.y, "x", grid.z,
-                                               " blocks of ", block.x * block.y * block.z, " threads and ", shared,
-                                               " bytes of shared memory: ", cudaGetErrorString(status)));
+    Check(status, Concat("cannot launch a kernel of ", grid.x, "x", grid.y, "x", grid.z, " blocks of ",
+                         block.x * block.y * block.z, " threads and ", shared, " bytes of shared memory"));
   }
 }
 
