@@ -9,7 +9,7 @@ PGO ?= ON
 CUDA_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
 # For GPU targets: a Python with cmake and ninja in its folder, numpy, and optionally PyTorch and JAX for comparisons.
 GPU_PYTHON ?= python3
-GPU_OUT ?= build/gpu_results
+GPU_OUT ?= build/gpu_results$(if $(GPU_DRY),_dry)
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-thorough test-native test-ops test-emulator test-disk test-kills soak
@@ -43,7 +43,7 @@ CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|portable|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
-	@echo '  CUDA_ARCHS=$(CUDA_ARCHS)|all|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS='
+	@echo '  CUDA_ARCHS=$(CUDA_ARCHS)|all|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS= GPU_DRY='
 
 preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
@@ -204,14 +204,14 @@ gpu-build:
 test-gpu: gpu-build  ## Test the GPU backend on this machine's GPU; needs no TensorFlow
 	@$(GPU_PATH) ctest --test-dir $(GPU_BUILD) --label-regex '^gpu$$' --verbose --no-tests=error
 
-test-gpu-sanitize:  ## Run the GPU tests at reduced size under compute-sanitizer: memcheck, initcheck, racecheck
-	GPU_SECONDS=36000 $(GPU_RUN) build sanitize
+test-gpu-sanitize: gpu-build  ## Run the GPU tests at reduced size under compute-sanitizer: memcheck, initcheck, racecheck
+	GPU_SECONDS=36000 $(GPU_RUN) sanitize
 
 bench-gpu:  ## Compare the GPU backend with PyTorch, JAX and the GPU's bandwidth, about ten minutes
 	GPU_SECONDS=36000 $(GPU_RUN) build bench pipeline peers
 
-gpu-report:  ## Run GPU tests and benchmarks and write a report, in less than ten minutes (GPU_SECONDS)
-	$(GPU_RUN) build test pipeline train bench peers sanitize
+gpu-report:  ## Run GPU tests and benchmarks and write a report, in less than ten minutes; GPU_DRY=1: no GPU
+	$(GPU_RUN) build test pipeline train bench sanitize peers
 
 pack-gpu: $(DEPS)  ## Collect the files that a GPU machine without network needs in build/gpu_carry
 	@custom_ops/cmake/gpu_pack.sh $(BIN)/python

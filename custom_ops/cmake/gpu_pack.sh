@@ -31,4 +31,9 @@ include=$(echo '#include <zlib.h>' | ${CXX:-c++} -x c++ -M - | tr ' ' '\n' | gre
 cp $include $carry/zlib/
 cp -L "$(${CXX:-c++} -print-file-name=libz.so)" $carry/zlib/libz.so.1
 git describe --always --dirty >$carry/commit 2>/dev/null || true # for reports, since the other machine may have no .git
+size=$(du -sm $carry | cut -f 1) limit=60
+[ "$size" -le $limit ] || {
+  echo "make: $carry is too large to be copied to a GPU machine: $size MB, expected at most $limit" >&2
+  exit 1
+}
 du -sh $carry

@@ -1,9 +1,10 @@
 """Report on the results of experiments/benchmarks/gpu/run.sh: writes report.md and scaling.png to the given folder.
 
-    python3 experiments/benchmarks/gpu/report.py FOLDER [--results NAME]
+    python3 experiments/benchmarks/gpu/report.py FOLDER [--results NAME] [--quiet]
 
 Reads FOLDER/*.jsonl. Prints the page, which starts with the performance targets and whether they were reached.
---results also writes it to experiments/results/NAME.md. Requires only Python; the picture requires matplotlib.
+--results also writes it to experiments/results/NAME.md. --quiet neither prints it nor draws the picture. Requires only
+Python; the picture requires matplotlib.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 _BILLION_FRAMES_STEPS = 250e6
 _TESTS_SHARE = 200 / 1300  # test episodes relative to the episodes that count as frames
+_SKIPPED = 77
+_CUT_OFF = (124, 137)  # by timeout, with TERM or KILL
 
 Line = dict[str, Any]
 
@@ -114,7 +117,10 @@ def page(figures: Figures) -> list[str]:
     now = datetime.now(UTC).isoformat(timespec="minutes")
     lines = [f"# {machine['device']}", "", f"{now}, {commit}, {_cpu()}. Measured by `make gpu-report`.", ""]
     steps = figures.all("step")
-    lines += table(["step", "exit status", "s"], ([s["step"], s["status"], s["seconds"]] for s in steps))
+    if any(step.get("dry") for step in steps):
+        lines += ["A dry run with the emulated device: the figures say nothing about a GPU.", ""]
+    last = {step["step"]: step for step in steps}.values()  # a step that was repeated has replaced its figures
+    lines += table(["step", "exit status", "s"], ([step["step"], status(step), step["seconds"]] for step in last))
     lines += ["## What is wanted", ""]
     lines += table(["wanted", "found", "reached"], wanted(figures))
     copy = figures.one("copy")
@@ -204,6 +210,13 @@ def page(figures: Figures) -> list[str]:
     return lines
 
 
+def status(step: Line) -> str:
+    """Return the exit status of a step, and what it means where run.sh gave it a meaning."""
+    if step["status"] == _SKIPPED:
+        return f"skipped: {step['reason']}"
+    return f"{step['status']} (cut off)" if step["status"] in _CUT_OFF else str(step["status"])
+
+
 def hours(steps_per_s: float) -> float:
     """Return the hours of a GA's billion frames at this rate, including test episodes of the same length."""
     return _BILLION_FRAMES_STEPS * (1 + _TESTS_SHARE) / max(steps_per_s, 1e-9) / 3600
@@ -257,13 +270,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--results", help="name of a file in experiments/results, without .md")
+    parser.add_argument("--quiet", action="store_true", help="only write report.md and gpu_bench.json")
     arguments = parser.parse_args()
+    if not arguments.folder.is_dir():
+        parser.error(f"'{arguments.folder}' is not a folder")
     figures = Figures(arguments.folder)
     text = "\n".join(page(figures)).rstrip() + "\n"
-    print(text)
     (arguments.folder / "report.md").write_text(text, encoding="utf-8")
     (arguments.folder / "gpu_bench.json").write_text(json.dumps(figures.lines, indent=1) + "\n", encoding="utf-8")
-    plot(figures, arguments.folder / "scaling.png")
+    if not arguments.quiet:
+        print(text)
+        plot(figures, arguments.folder / "scaling.png")
     if arguments.results:
         target = ROOT / "experiments" / "results" / f"{arguments.results}.md"
         target.write_text(text, encoding="utf-8")
