@@ -94,5 +94,5 @@ def load_ops() -> ModuleType:
             tf.config.experimental.set_memory_growth(device, True)  # leave the remaining memory for the rows
     core()
     with suppress(OSError):  # gpu() reports the reason
-        cuda()  # backend of the ops on TensorFlow's GPUs
+        cuda()  # the population ops may use its backend
     return tf.load_op_library(str(library_path("libneuroevo_tf_ops.so")))

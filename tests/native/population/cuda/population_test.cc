@@ -29,7 +29,7 @@ TEST(CallsGoToThePopulationsGpuWhicheverOneTheThreadUses) {
       cpu.population->Perturb({1}, {0}, {8}, {0.5f});
       CHECK(Forward(&gpu, {2, 1, 1, 0}) == Forward(&cpu, {2, 1, 1, 0}));
       CHECK_EQ(device::Current(), 1);
-      // A population created here still uses the first GPU, since TensorFlow did not request it.
+      // A population created here still uses the first GPU, which is the default.
       Rows late(NEUROEVO_CUDA_BACKEND, {kNetwork}, 3, dtype);
       late.population->Init({0, 1, 2}, {0, 0, 0}, {5, 6, 7});
       const device::Using first(0);
