@@ -10,7 +10,7 @@
 
 namespace neuroevo {
 
-void cuda::Check(cudaError_t status, const std::string& what) {
+void cuda::Check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();                              // clears the error, so that the next call does not report it again
   const bool lasts = cudaFree(nullptr) == status;  // a kernel's error, which every later call of the process reports

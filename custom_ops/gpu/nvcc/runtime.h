@@ -5,7 +5,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <string>
 
 #include "core/error.h"
 #include "gpu/device.h"
@@ -15,7 +14,7 @@ namespace neuroevo::cuda {
 constexpr size_t kDefaultShared = 48 << 10;  // bytes of shared memory available to every kernel without opting in
 
 // Throws the error of a failed call, clears it, and says so if the process can no longer use the GPU.
-void Check(cudaError_t status, const std::string& what);
+void Check(cudaError_t status, const char* what);
 
 // Runs kernel<<<grid, block, shared, stream>>>(args...). Throws if the launch fails. shared: in bytes.
 template <class... Params, class... Args>
@@ -33,7 +32,8 @@ void Launch(void (*kernel)(Params...), dim3 grid, dim3 block, size_t shared, dev
   }
   if (status != cudaSuccess) {
     Check(status, Concat("cannot launch a kernel of ", grid.x, "x", grid.y, "x", grid.z, " blocks of ",
-                         block.x * block.y * block.z, " threads and ", shared, " bytes of shared memory"));
+                         block.x * block.y * block.z, " threads and ", shared, " bytes of shared memory")
+                      .c_str());
   }
 }
 

@@ -29,25 +29,18 @@ struct Scratch {
   std::vector<int32_t> listed;   // indices of the chunk's nonzero pairs
 };
 
-// Widens a row of a window to 16 bits. Whole vectors are written, which may overwrite the start of the next row.
-void Widen(const uint8_t* bytes, int64_t n, int16_t* words) {
-  typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
-  for (int64_t i = 0; i < n; i += kBytes / 2) {
+// Widens a row of a window, or its differences to `before`, to 16 bits. Whole vectors are written, which may overwrite
+// the start of the next row.
+void Widen(const uint8_t* bytes, const uint8_t* before, int64_t n, int16_t* words) {
+  const auto load = [](const uint8_t* from) {
+    typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
     HalfBytes half;
-    memcpy(&half, bytes + i, sizeof(half));
-    const RawShorts wide = __builtin_convertvector(half, RawShorts);
-    memcpy(words + i, &wide, sizeof(wide));
-  }
-}
-
-// The same for the differences between two rows.
-void WidenDifferences(const uint8_t* bytes, const uint8_t* before, int64_t n, int16_t* words) {
-  typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
+    memcpy(&half, from, sizeof(half));
+    return __builtin_convertvector(half, RawShorts);
+  };
   for (int64_t i = 0; i < n; i += kBytes / 2) {
-    HalfBytes half, half_before;
-    memcpy(&half, bytes + i, sizeof(half));
-    memcpy(&half_before, before + i, sizeof(half_before));
-    const RawShorts wide = __builtin_convertvector(half, RawShorts) - __builtin_convertvector(half_before, RawShorts);
+    RawShorts wide = load(bytes + i);
+    if (before != nullptr) wide -= load(before + i);
     memcpy(words + i, &wide, sizeof(wide));
   }
 }
@@ -154,12 +147,8 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
         int16_t* window = scratch.windows.data() + p * window_pitch;
         for (int64_t kh = 0; kh < here; ++kh) {
           const int64_t row = (begin + kh) * in_pitch;
-          int16_t* words = window + kh * 2 * pairs;
-          if (pixel.before == nullptr) {
-            Widen(pixel.window + row, 2 * pairs, words);
-          } else {
-            WidenDifferences(pixel.window + row, pixel.before + row, 2 * pairs, words);
-          }
+          const uint8_t* before = pixel.before == nullptr ? nullptr : pixel.before + row;
+          Widen(pixel.window + row, before, 2 * pairs, window + kh * 2 * pairs);
         }
         windows[p] = window;
         outs[p] = pixel.sums;
