@@ -153,7 +153,9 @@ class Rollout:
             while self._left < 2 * piece:
                 seeds = range(self._next_seed, self._next_seed + piece)
                 episodes = [Episode(self._genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
-                self._evaluator.submit(episodes, parents=[] if self._genomes == "random" else [self._center])
+                # Episodes of one genome in separate batches, since in one batch they would share plays.
+                for batch in [[each] for each in episodes] if self._genomes == "same" else [episodes]:
+                    self._evaluator.submit(batch, parents=[] if self._genomes == "random" else [self._center])
                 self._next_seed, self._left = self._next_seed + piece, self._left + piece
             self._left -= sum(len(results) for _, results in self._evaluator.results(1, _WAIT_SECONDS))
         self._evaluator.results(0, 0)

@@ -84,7 +84,7 @@ class Machines:
         threads: int | None = None,
         head_plays: bool = True,
     ):
-        self._settings, self.reference_batch = settings, reference_batch
+        self.settings, self.reference_batch = settings, reference_batch
         self._threads, self._head_plays = threads, head_plays
         self._playing: dict[str, Machine] = {}  # by node
         self._starting: dict[str, _Starting] = {}
@@ -158,7 +158,7 @@ class Machines:
         if now < self._waiting.setdefault(number, _Waiting()).at:
             return
         actor = self._make(number, threads)
-        ready = actor.start.remote(self._settings, threads, self.reference_batch)
+        ready = actor.start.remote(self.settings, threads, self.reference_batch)
         self._starting[number] = _Starting(number, actor, ready)
 
     def _make(self, node: str, threads: int) -> Any:

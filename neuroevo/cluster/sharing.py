@@ -44,7 +44,7 @@ class SharedMachine(Machines):
 
     def _make(self, node: str, threads: int) -> Any:
         """Return the player with this run's settings; the first run that needs it starts it."""
-        kind = hashlib.sha256(repr((self._settings, threads)).encode()).hexdigest()[:16]
+        kind = hashlib.sha256(repr((self.settings, threads)).encode()).hexdigest()[:16]
         return make_player(node, f"{_NAME} {kind} on {node}", _CLIENTS)
 
     def _let_go(self, actor: Any, client: str | None = None) -> None:

@@ -18,7 +18,7 @@ class Work:
     """Work that an evaluator has done since it was created.
 
     Attributes:
-        steps: Steps of all episodes, including unfinished ones.
+        steps: Steps of all plays, including unfinished ones; episodes may share a play, see shared_plays().
         busy_seconds: Time that the worker threads spent working, in seconds, summed over the threads.
         thread_seconds: Time that the worker threads have existed, in seconds, summed over the threads.
     """

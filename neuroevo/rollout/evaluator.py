@@ -20,7 +20,7 @@ import numpy as np
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes, shared_plays
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import OwnNetworkLimits, Progress, Work
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
@@ -102,6 +102,7 @@ class LocalEvaluator(Closing):
             device = "cpu"
         self.device = library.choose_device(device)
         environment = env if isinstance(env, Environment) else registry.find(env, env_options)
+        self._environment = environment
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
         dtype = check_networks(networks, environment, kind)
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
@@ -189,9 +190,10 @@ class LocalEvaluator(Closing):
                 evaluator.
         """
         with self._closed_on_failure():
-            batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results)
-            if episodes:
-                self._submit(batch, episodes, priority, parents)
+            played, plays = shared_plays(episodes, self._environment.starts([each.seed for each in episodes]))
+            batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results, plays)
+            if played:
+                self._submit(batch, played, priority, parents)
             return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
@@ -202,7 +204,7 @@ class LocalEvaluator(Closing):
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
-                self.results(batch.left)
+                self.results(batch.plays_left)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
@@ -224,10 +226,9 @@ class LocalEvaluator(Closing):
         self._steps = rollout.total_steps
         for first, playing in list(self._playing.items()):
             batch = playing.batch
-            own = results.of(first, len(batch.steps))
+            own = results.of(first, batch.plays)
             if len(own):
-                batch.book(own)
-                new.append((batch, own))
+                new.append((batch, batch.book(own)))
             if not batch.left:
                 pool.drop_normalizers(playing.normalizers)
                 del self._playing[first]

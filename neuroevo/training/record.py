@@ -86,7 +86,8 @@ class GenerationRecord(Checked):
         frames_total: `steps_total` times the environment's frame skip.
         seconds_total: Wall time of the run so far, see TrainState.seconds. If the elite's evaluation finished after the
             last generation, it includes the time until then.
-        steps_per_s: Throughput during the generation, including test episodes of earlier generations.
+        steps_per_s: Throughput during the generation, including test episodes of earlier generations; steps of episodes
+            that share a play count once.
         idle_share: Share of the worker threads' time during the generation in which they were idle, in [0, 1].
         extra_metrics: The algorithm's metrics, such as sigma, under names that are not in `COLUMNS`; and `retries`, the
             number of episodes played again, if the evaluator retries episodes. It includes finished test episodes.

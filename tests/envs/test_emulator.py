@@ -6,9 +6,11 @@ see CONTRIBUTING. The error contains the first difference, which rerunning the s
 
 import os
 
+import numpy as np
 import pytest
 
-from neuroevo.envs import atari
+from neuroevo.envs import atari, registry
+from neuroevo.envs.vector import make_vec
 from tests.support.atari_play import LookingAhead, compare
 from tests.support.atari_reference import emulator
 
@@ -101,3 +103,22 @@ def test_modes_and_difficulties_equal_ale_py(game, record_property):
         frames += compare(game, playable(game, options), number, MODE_FRAMES)
     record_property("frames", frames)
     record_property("modes", len(chosen))
+
+
+@pytest.mark.parametrize("game", MODE_GAMES)
+@pytest.mark.parametrize("protocol", ["uber", "gymnasium"])
+def test_episodes_with_the_same_start_are_identical(game, protocol):
+    options = {"protocol": protocol, "repeat_action_probability": 0.0}
+    starts = np.array(registry.find(game, options).starts(range(300)))
+    seeds = np.stack([np.flatnonzero(starts == noops)[:3] for noops in (1, 7, 30)]).ravel().tolist()
+    env = make_vec(game, len(seeds), **options)
+    observations, infos = env.reset(seed=seeds)
+    actions = np.random.default_rng(0).integers(env.single_action_space.n, size=(120, 3))
+    for step, action in enumerate(actions):
+        assert (observations.reshape(3, 3, -1) == observations.reshape(3, 3, -1)[:, :1]).all(), f"step {step}"
+        observations, *ends, infos = env.step(np.repeat(action, 3))
+        for values in (*ends, *infos.values()):
+            assert (values.reshape(3, 3) == values.reshape(3, 3)[:, :1]).all(), f"step {step}"
+        if ends[1].any():
+            break
+    env.close()
