@@ -49,9 +49,10 @@ preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
 
 LOCK := constraints.txt
+LOCKED = --constraint $(LOCK)
 # $(call install,FOLDER OF A PYTHON,PACKAGES): installs with uv, which is five times as fast as pip, or pip if uv fails.
-install = { $(BIN)/uv pip install --quiet --python $(1)/python --constraint $(LOCK) $(2) || \
-  $(1)/python -m pip install --quiet --disable-pip-version-check --constraint $(LOCK) $(2); }
+install = { $(BIN)/uv pip install --quiet --python $(1)/python $(LOCKED) $(2) || \
+  $(1)/python -m pip install --quiet --disable-pip-version-check $(LOCKED) $(2); }
 
 $(DEPS): pyproject.toml $(LOCK) | preflight
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -183,6 +184,7 @@ bench: setup $(PEERS)/.installed  ## Compare speed with other packages and this 
 	@$(CMAKE_BUILD) --target benchmarks ale_bench
 	$(BIN)/python -m experiments.benchmarks --json build/bench.json
 
+$(PEERS)/.installed: LOCKED := # they have versions of their own
 $(PEERS)/.installed: experiments/benchmarks/peers/requirements.txt | preflight
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@echo 'Installing the peers of experiments/benchmarks/peers/requirements.txt into $(PEERS)'
