@@ -71,7 +71,6 @@ class Evaluation:
             SimulationError: All episodes failed.
         """
         summary, returns = self.summary, self.outcomes.counted
-        frames = self.steps * self.frame_skip
         return {
             "episodes": summary.n,
             "different_outcomes": self.different,
@@ -86,9 +85,8 @@ class Evaluation:
             "max": float(np.max(returns)),
             "failures": {str(index): failure for index, failure in sorted(self.outcomes.failures.items())},
             "steps_total": self.steps,
-            "frames_total": frames,
+            "frames_total": self.steps * self.frame_skip,
             "seconds": round(self.seconds, 3),
-            "frames_per_s": round(frames / max(self.seconds, 1e-9), 1),
             "returns": returns.tolist(),
             "steps": self.outcomes.steps.tolist(),
             "seeds": list(self.seeds),
@@ -120,7 +118,7 @@ class Evaluation:
             mean,
             f"min, median, max: {row['min']:,.1f}, {row['median']:,.1f}, {row['max']:,.1f}",
             f"steps: {row['steps_total']:,}",
-            f"frames: {row['frames_total']:,}, {row['frames_per_s']:,.0f}/s",
+            f"frames: {row['frames_total']:,}",
         ]
 
 
