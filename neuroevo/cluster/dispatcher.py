@@ -40,7 +40,7 @@ class Sent:
 
     Attributes:
         batch: The batch, which receives the results.
-        episodes: Its episodes.
+        episodes: Its episodes to play.
         priority: Batches with a lower priority number are played first.
         where: Ray's references to the table and to the vectors of its centers.
     """

@@ -224,7 +224,7 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.core.genome import Genome
 with LocalEvaluator("pong", "model", lanes=2, slots=1) as evaluator:
     trace.start()
-    evaluator.evaluate([Episode(Genome(1), 3, 1000)] * 2)
+    evaluator.evaluate([Episode(Genome(genome), 3, 1000) for genome in range(2)])
     spans = trace.stop()
 of, steps = spans.lanes(1), (spans.kind == trace.CALL) & (spans.name == "step")
 ends = [spans.end[steps & (of == lane)] for lane in range(2)]
