@@ -29,7 +29,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#00
 _STYLES = ("-", "--", "-.", ":")  # the next style after each cycle through the colors
 _COLUMNS = 3
 _LARGEST = 1e300  # limit of plotted values: plots compute sums and multiples of them
-_WIDTH = 56  # characters per line of a legend, about the width of a panel
+_WIDTH = 50  # characters per line of a legend, which must not be wider than a panel
 
 XAxis: TypeAlias = Literal["frames", "steps", "time", "generations"]
 Row: TypeAlias = Mapping[str, Any]

@@ -63,6 +63,7 @@ def test_equals_the_runner_without_tensorflow(path, generation):
     assert (row["generation"], row["mutations"]) == (generation, len(genome.mutations))
     assert (row["env"], row["network"], row["max_episode_steps"]) == ("frostbite", "model", 150)
     assert (row["steps_total"], row["frames_total"]) == (expected.steps.sum(), expected.steps.sum() * 4)
+    assert row["seconds"] > 0
 
 
 def test_the_last_generation_and_other_seeds(path):
