@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.benchmarks.replayed_generation import replay
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, shared_plays
 from neuroevo.core.genome import Genome
@@ -135,3 +136,18 @@ def test_a_run_is_the_same_if_all_episodes_are_played(tmp_path, monkeypatch, fam
     monkeypatch.setattr(family, "starts", lambda *_: None)
     train(RunFolder.create(tmp_path / "all", config(**tables)))
     assert results(tmp_path / "shared") == results(tmp_path / "all")
+
+
+def test_a_recorded_generation_is_played_again(tmp_path):
+    tables = {
+        "algorithm": {"name": "ga", "population": 4, "parents": 2, "sigma": 0.1, "validation_candidates": 2},
+        "training": {"generations": 2, "max_episode_steps": 5, "validation_episodes": 30, "test_episodes": 0},
+        "env": {"name": "breakout", "options": {"noop_max": 4}},
+    }
+    train(RunFolder.create(tmp_path / "run", config(**tables)))
+    shared, every = replay(tmp_path / "run", 1, test_episodes=0)
+    assert (shared["shared plays"], every["shared plays"]) == (True, False)
+    counts = [[each[phase]["episodes"] for phase in ("population", "validation", "test")] for each in (shared, every)]
+    assert counts == [[4, 60, 0]] * 2
+    steps = [[each[phase]["steps"] for phase in ("population", "validation", "test")] for each in (shared, every)]
+    assert steps == [[20, 40, 0], [20, 300, 0]]
