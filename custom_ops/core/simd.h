@@ -77,6 +77,7 @@ struct Floats {
 #if defined(NEUROEVO_AVX512)
     _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
 #else
+    if (n == kLanes) return Store(p);  // the common case, without a call of memcpy
     memcpy(p, &v, n * sizeof(float));
 #endif
   }

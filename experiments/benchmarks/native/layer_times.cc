@@ -54,7 +54,7 @@ struct LayerCase {
               int64_t{layer.out[1]} * layer.out[2], &conv_scratch);
     } else {
       const int64_t size = int64_t{1} * layer.in[0] * layer.in[1] * layer.in[2];
-      CpuDense(size, layer.out[2], weights, &epilogue, 1, in, size, out.data(), 0, dense_list.data());
+      CpuDense(size, layer.out[2], weights, &epilogue, 1, in, size, out.data(), 0, dense_list.data(), nullptr);
     }
   }
 

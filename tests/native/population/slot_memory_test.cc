@@ -141,6 +141,9 @@ TEST(FloatNetworksAreTheSame) {
            DType::kFloat32, 8, 400, 6);
   PlaySame({"input uint8 30 17 1; conv 70 5 7 2 valid 1; bias; relu; conv 2 13 6 1 valid 1"}, DType::kFloat32, 5, 200,
            7);
+  // Sums of the dense layer are kept at several of its 6,240 inputs.
+  PlaySame({"input uint8 30 26 3; conv 8 3 3 1 same 1; bias; relu; dense 21 1; bias; relu; dense 5 1"}, DType::kFloat32,
+           3, 300, 8);
 }
 
 TEST(LargeModelIsTheSame) {

@@ -6,7 +6,6 @@
 // neighbor are equal, the output is copied. Weights larger than the L1 cache are processed in chunks, each for all
 // pixels before the next one; meanwhile, partial sums are stored in the output.
 #include <algorithm>
-#include <type_traits>
 
 #include "core/simd.h"
 #include "networks/vbn.h"
@@ -21,18 +20,18 @@ constexpr int kWord = ImageMarks::kWord;
 constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
 
 // Largest number of channel vectors per block.
-constexpr int kWidest = 4;
+constexpr int kWidest = kVectorRegisters == 32 ? 4 : 8;
 
 // Pixels per block: enough sums to hide the latency of fused multiply-adds and to amortize the loads of weights.
-// Smaller blocks multiply fewer zeros that only some of their pixels have. Tuned with forward_bench.
+// Smaller blocks multiply fewer zeros that only some of their pixels have, blocks of one pixel none. Tuned with
+// forward_bench.
 constexpr int BlockPixels(int vectors, bool dense) {
   if (kVectorRegisters == 32) return vectors == 4 ? (dense ? 5 : 3) : vectors == 2 ? (dense ? 10 : 6) : 8;
-  return vectors == 4 ? 3 : vectors == 2 ? (dense ? 6 : 4) : 12;
+  return vectors == 8 ? 1 : vectors == 4 ? 3 : vectors == 2 ? (dense ? 6 : 4) : 12;
 }
 
-// Bytes of weights per chunk, which stay in the L1 cache while inputs and outputs are streamed. For shorter vectors,
-// the L2 cache is fast enough.
-constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 256 << 10;
+// Bytes of weights per chunk, which stay in the L1 cache while inputs and outputs are streamed.
+constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 16 << 10;
 
 // Range of a convolution's words.
 struct Chunk {
@@ -45,10 +44,10 @@ constexpr int64_t kChunkWords = 16;
 
 // Taps of a chunk at which not all of a block's windows are zero, in order, as marks. All words are read before the
 // loop over their marks, so that the next word is in a register when the processor mispredicts the last tap of a word.
-class MarkedTaps {
+class Taps {
  public:
   template <int kPixels>
-  void Find(const ConvPixel* pixels, const Chunk& chunk, int64_t) {
+  void Find(const ConvPixel* pixels, const Chunk& chunk) {
     chunk_ = chunk;
     for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
       uint64_t any = 0;
@@ -77,48 +76,6 @@ class MarkedTaps {
   uint64_t wanted_[kChunkWords];
 };
 
-// The same taps as a list, with a single loop. Building the list takes longer, but several blocks of channels reuse it.
-class ListedTaps {
- public:
-  template <int kPixels>
-  void Find(const ConvPixel* pixels, const Chunk& chunk, int64_t filters) {
-    const RawWords floats = RawWords{} + static_cast<uint32_t>(filters);  // floats per row of weights
-    begin_ = chunk.begin->weights;
-    count_ = 0;
-    for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
-      uint64_t any = 0;
-#pragma GCC unroll 16
-      for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
-      any &= word->taps;
-      uint32_t place = static_cast<uint32_t>(word->place), row = static_cast<uint32_t>(word->weights - begin_);
-      for (; any != 0; any = any >> (kLanes - 1) >> 1) {
-        const LaneMask mask = static_cast<LaneMask>(any & ((uint64_t{1} << kLanes) - 1));
-        const Words lanes = LanesOf(mask);
-        Words(lanes.v + place).Store(places_ + count_);
-        Words(lanes.v * floats + row).Store(rows_ + count_);
-        count_ += __builtin_popcount(mask);
-        place += kLanes;
-        row += kLanes * static_cast<uint32_t>(filters);
-      }
-    }
-  }
-
-  template <class Body>
-  __attribute__((always_inline)) void ForEach(const float* weights, int64_t, const Body& body) const {
-    weights += begin_;
-    for (int64_t t = 0; t < count_; ++t) body(places_[t], weights + rows_[t]);
-  }
-
- private:
-  static constexpr int64_t kMost = kChunkWords * kWord + kLanes;  // whole vectors are written
-  int64_t begin_, count_;
-  int32_t places_[kMost];
-  int32_t rows_[kMost];  // offsets of the rows of weights, relative to begin_
-};
-
-// Chosen with forward_bench. With longer vectors, a tap takes less time, and all channels are in one block.
-using Taps = std::conditional_t<kVectorRegisters == 32, MarkedTaps, ListedTaps>;
-
 // Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, starting at `channel`. If this were inlined, GCC 12
 // would run out of registers and keep weights in memory.
 template <int kPixels, int kVectors>
@@ -129,7 +86,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
     window[p] = pixels[p].window;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       sum[p][v] = chunk.begins ? Floats(0.0f) : Floats::Load(pixels[p].out + channel + v * kLanes);
     }
@@ -140,7 +97,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
       Floats value[kPixels];
 #pragma GCC unroll 16
       for (int p = 0; p < kPixels; ++p) value[p] = Floats(window[p][place]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
         const Floats weight = Floats::Load(row + v * kLanes);
 #pragma GCC unroll 16
@@ -148,17 +105,25 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
       }
     } else {
       Floats weight[kVectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
 #pragma GCC unroll 16
       for (int p = 0; p < kPixels; ++p) {
         const Floats value(window[p][place]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
       }
     }
   });
-#pragma GCC unroll 4
+  if (!chunk.ends && channel + kVectors * kLanes <= filters) {  // partial sums, all of them
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[p][v].Store(pixels[p].out + channel + v * kLanes);
+    }
+    return;
+  }
+#pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
@@ -205,7 +170,7 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
     const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
     for (int64_t i = 0; i < count; i += kPixels) {
       for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) __builtin_prefetch(next);
-      taps.Find<kPixels>(pixels + i, chunk, filters);
+      taps.Find<kPixels>(pixels + i, chunk);
       int channel = 0;
       const auto sweep = [&](auto convolve, int vectors) {
         for (; channel + (vectors - 1) * kLanes < filters; channel += vectors * kLanes) {
@@ -345,8 +310,10 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   const auto convolve_all = [&](auto sparse_one, auto dense_one) {
     (dense ? dense_one : sparse_one)(words, weights, filters, member ? Epilogue() : epilogue, pixels, count);
   };
-  if (filters > 3 * kLanes) {
+  if (kWidest == 8 && filters > 7 * kLanes) {
     convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);
+  } else if (filters > 3 * kLanes) {
+    convolve_all(ConvolveAll<4, false>, ConvolveAll<4, true>);
   } else if (filters > kLanes) {
     convolve_all(ConvolveAll<2, false>, ConvolveAll<2, true>);
   } else {

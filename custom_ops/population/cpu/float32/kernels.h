@@ -81,11 +81,19 @@ int64_t GraphMemorySize(const Layer& layer);
 
 constexpr int kMaxDenseSlots = 32;
 
+// What a slot keeps of a dense layer for its next step: the inputs, and the sums of the inputs before each of `ends`.
+struct DenseMemory {
+  std::vector<float> in;
+  std::vector<int64_t> ends;  // ascending; empty: nothing is known
+  std::vector<float> sums;    // [ends.size(), units], units rounded up to whole vectors
+};
+
 // A dense layer for several slots that share the weights, which are read once. in[s * in_stride + i],
 // out[s * out_stride + unit]; out needs kLanes floats of slack per slot. Weights of inputs that are zero in every slot
-// are not read. epilogues: one per slot. list: scratch space for DenseListSize(inputs) entries.
+// are not read. epilogues: one per slot. list: scratch space for DenseListSize(inputs) entries. memory: of the slot,
+// for these weights, if there is only one; or null.
 void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, int slots, const float* in,
-              int64_t in_stride, float* out, int64_t out_stride, int32_t* list);
+              int64_t in_stride, float* out, int64_t out_stride, int32_t* list, DenseMemory* memory);
 int64_t DenseListSize(int64_t inputs);
 
 }  // namespace neuroevo

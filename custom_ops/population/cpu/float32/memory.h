@@ -1,5 +1,6 @@
-// Cache of the convolutions of a network for a slot. Since screens hardly change between steps, the next step
-// recomputes only changed outputs. Outputs do not depend on each other, so the results are bit-identical.
+// Cache of the convolutions of a network, and of the dense layer after them, for a slot. Since screens hardly change
+// between steps, the next step recomputes only changed outputs of convolutions, and sums of the dense layer from the
+// first changed input on. The results are bit-identical.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_MEMORY_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_MEMORY_H_
 
@@ -24,6 +25,7 @@ struct Float32Memory : SlotMemory {
 
   std::vector<char> observation;
   std::vector<Image> images;
+  DenseMemory dense;
 };
 
 }  // namespace neuroevo

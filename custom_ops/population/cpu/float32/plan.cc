@@ -102,6 +102,7 @@ struct CpuPlan::Layers {
     };
     image.all_changed = !memory->known;
     if (image.all_changed) {
+      memory->dense.ends.clear();
       if (memory != &scratches->memory) memory->observation.assign(input, input + frame.height * row_bytes);
       frame.Fill(out, load_row);
       return;
@@ -162,8 +163,8 @@ struct CpuPlan::Layers {
     }
   }
 
-  // Runs step i, which flattens its input, for all slots.
-  void Dense(size_t i, const SlotValues& in, const SlotValues& out) const {
+  // Runs step i, which flattens its input, for all slots. memory: of a single slot, for the first such step; or null.
+  void Dense(size_t i, const SlotValues& in, const SlotValues& out, DenseMemory* memory) const {
     const Step& step = plan.steps_[i];
     const int64_t inputs = ValuesOf(step.layer.in);
     const int units = step.layer.out[2];
@@ -171,7 +172,7 @@ struct CpuPlan::Layers {
       Epilogue epilogues[kMaxDenseSlots];
       for (int s = 0; s < slots; ++s) epilogues[s] = step.EpilogueFor(weights[s]);
       CpuDense(inputs, units, weights[0].matrices + step.layer.offset, epilogues, slots, in.first, in.stride, out.first,
-               out.stride, scratches->dense_list.Get(DenseListSize(inputs)));
+               out.stride, scratches->dense_list.Get(DenseListSize(inputs)), memory);
     } else if (step.layer.kind == Layer::Kind::kRecall) {
       for (int s = 0; s < slots; ++s) {
         float* recalled = std::copy_n(in.Of(s), inputs, out.Of(s));
@@ -215,9 +216,10 @@ void CpuPlan::Run(const RowWeights* weights, int slots, const void* const* input
     const Frame& last = frames_.back();
     memcpy(values.Of(s), memory->images[convs].values.Get(last.size), last.size * sizeof(float));
   }
+  const bool keeps = slots == 1 && memories != nullptr && memories[0] != nullptr;
   for (size_t i = convs; i < count; ++i) {
     const SlotValues next = values_of(i + 1);
-    layers.Dense(i, values, next);
+    layers.Dense(i, values, next, keeps && i == convs ? &memories[0]->dense : nullptr);
     values = next;
   }
   for (int s = 0; s < slots; ++s) memcpy(outs[s], values.Of(s), outputs_ * sizeof(float));
