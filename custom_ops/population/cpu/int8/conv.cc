@@ -57,12 +57,7 @@ void Convolve(const Block& b, const Int8Pixel* pixels) {
     const int lanes = std::max(0, std::min(kLanes, b.channels - v * kLanes));
 #pragma GCC unroll 24
     for (int p = 0; p < kPixels; ++p) {
-      int32_t* place = pixels[p].sums + b.filter + v * kLanes;
-      if (lanes == kLanes) {
-        sum[p][v].Store(place);
-      } else {
-        sum[p][v].StorePartial(place, lanes);
-      }
+      sum[p][v].StorePartial(pixels[p].sums + b.filter + v * kLanes, lanes);
     }
   }
 }

@@ -94,13 +94,7 @@ __attribute__((noinline)) void Convolve(bool from_zero, const int16_t* const* wi
     const int64_t first = filter + v * kLanes;
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
 #pragma GCC unroll 4
-    for (int p = 0; p < kPixels; ++p) {
-      if (lanes == kLanes) {
-        sum[p][v].Store(outs[p] + first);
-      } else {
-        sum[p][v].StorePartial(outs[p] + first, lanes);
-      }
-    }
+    for (int p = 0; p < kPixels; ++p) sum[p][v].StorePartial(outs[p] + first, lanes);
   }
 }
 

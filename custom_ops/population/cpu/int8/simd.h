@@ -35,7 +35,10 @@ struct Sums {
   }
   void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
   // Stores the first n lanes, n <= kLanes.
-  void StorePartial(int32_t* p, int n) const { memcpy(p, &v, n * sizeof(int32_t)); }
+  void StorePartial(int32_t* p, int n) const {
+    if (n == kLanes) return Store(p);  // the common case, without a call of memcpy
+    memcpy(p, &v, n * sizeof(int32_t));
+  }
   // Stores the lowest byte of each lane.
   void StoreBytes(uint8_t* p) const {
 #if defined(NEUROEVO_AVX512)
