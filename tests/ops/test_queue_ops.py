@@ -5,9 +5,9 @@ import threading
 
 import pytest
 import tensorflow as tf
-from tensorflow.python.eager import cancellation  # public code has no other way to cancel a step
 
 from neuroevo.rollout.tensorflow.ops import load_ops
+from tests.support.cancellable import cancellable
 
 LANES = 4
 
@@ -15,8 +15,7 @@ LANES = 4
 def take_in(queue, lane):
     """Return a cancellation manager, and a function that waits for an episode of the lane."""
     take = tf.function(lambda: load_ops().episode_queue_take(queue, tf.constant(lane, tf.int64)).closed)
-    manager = cancellation.CancellationManager()
-    return manager, manager.get_cancelable_function(take.get_concrete_function())
+    return cancellable(take.get_concrete_function())
 
 
 def make_queue():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +23,6 @@ REFUSALS = (  # what an op may answer; all others are of something that went wro
     ValueError,  # of what TensorFlow itself finds before it calls the op
     TypeError,
 )
-
-# Held during calls of functions: TensorFlow's cancellation manager of functions is a global, not per thread.
-FUNCTIONS = threading.Lock()
 
 _NAMES = {"float32": "float", "float64": "double"}  # of dtypes in messages of TensorFlow
 
@@ -80,11 +76,8 @@ class Call:
 
 
 def _in_graph(call: Call) -> Any:
-    """Calls the op within a function; gives FUNCTIONS back."""
-    try:
-        return tf.function(call.make, autograph=False).get_concrete_function()()
-    finally:
-        FUNCTIONS.release()
+    """Calls the op within a function."""
+    return tf.function(call.make, autograph=False).get_concrete_function()()
 
 
 @dataclass
@@ -133,7 +126,7 @@ class Caller:
         graph = self.draw.chance(0.005)
         self.note(call.op, call.inputs | call.attributes)
         try:
-            result = _in_graph(call) if graph and FUNCTIONS.acquire(blocking=False) else call.make()
+            result = _in_graph(call) if graph else call.make()
         except REFUSALS as error:
             words = core_words(error) if isinstance(error, tf.errors.OpError) else str(error)
             self.count(call.op, False)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.eager import cancellation  # public code has no other way to cancel a step
 
 from neuroevo.rollout.tensorflow.ops import load_ops
+from tests.support.cancellable import cancellable
 from tests.support.fuzz_ops import pools
-from tests.support.fuzz_ops.calls import FUNCTIONS, Call, Caller, Wrong
+from tests.support.fuzz_ops.calls import Call, Caller, Wrong
 from tests.support.fuzz_ops.rows import Rows
 from tests.support.fuzz_ops.submissions import Episode, Genome, submission
 from tests.support.fuzz_ops.values import FLOATS, NOT_FINITE, int64
@@ -132,8 +132,7 @@ class Queue:
 
     def _wait(self, caller: Caller, lane: int) -> None:
         """Takes from an empty queue, while something else ends the wait."""
-        manager = cancellation.CancellationManager()
-        run = manager.get_cancelable_function(_take.get_concrete_function())
+        manager, run = cancellable(_take.get_concrete_function())
         ends: list[Any] = []
 
         def wait() -> None:
@@ -145,15 +144,14 @@ class Queue:
         caller.note("episode_queue_take", {"lane": lane})
         thread = threading.Thread(target=wait, daemon=True)
         how = caller.draw.choice(("cancel", "submit", "submit", "submit", "close"))
-        with FUNCTIONS:
-            thread.start()
-            if how == "cancel":
-                manager.start_cancel()
-            while how == "submit" and not any(self._queued.values()):
-                self._submit(caller)
-            while how == "close" and not self.closed:
-                self.close(caller)
-            thread.join(_PATIENCE)
+        thread.start()
+        if how == "cancel":
+            manager.start_cancel()
+        while how == "submit" and not any(self._queued.values()):
+            self._submit(caller)
+        while how == "close" and not self.closed:
+            self.close(caller)
+        thread.join(_PATIENCE)
         if not ends:
             raise Wrong(f"{caller.where}: a take of lane {lane} still waits after {how}")
         caller.count("episode_queue_take", not isinstance(ends[0], tf.errors.OpError))
@@ -169,11 +167,10 @@ class Queue:
         """Cancels a take that waits, or finds the lane closed."""
         closed = False
         while not closed:
-            manager = cancellation.CancellationManager()
+            manager, run = cancellable(_take.get_concrete_function())
             timer = threading.Timer(0.05, manager.start_cancel)
             timer.start()
-            with suppress(tf.errors.CancelledError), FUNCTIONS:
-                run = manager.get_cancelable_function(_take.get_concrete_function())
+            with suppress(tf.errors.CancelledError):
                 closed = bool(run(self.handle, tf.constant(lane, tf.int64)).closed)
             timer.join()
         self._closed_lanes.add(lane)
