@@ -43,8 +43,9 @@ class Still(gymnasium.Env):
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub(toy_command):
     with local_hub() as hub:
+        hub.run = toy_command
         yield hub
 
 
@@ -62,12 +63,10 @@ def command(hub, folder, *arguments, **variables):
         "HF_TOKEN": TOKEN,
         "HF_HOME": str(folder / "hf"),
         "NO_PROXY": "127.0.0.1",
+        "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
     }
     environment |= {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", **variables}
-    return subprocess.run(
-        [sys.executable, "-m", "neuroevo", *map(str, arguments)],
-        cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True,
-    )  # fmt: skip
+    return hub.run(*arguments, real=True, folder=folder, variables=environment)
 
 
 def refused(*arguments, **variables):

@@ -7,6 +7,7 @@ Importing that takes longer than most of what pages have the command do. `served
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -79,6 +80,7 @@ if __name__ == "__main__":
     from neuroevo.sessions import progress  # noqa: F401
     from tests.support.small_neuroevo import small
 
+    gc.freeze()  # a fork that collects garbage would copy all that was imported
     serve(sys.argv[1])
     sys.argv = ["neuroevo", *small(sys.argv[1:])]
     main()

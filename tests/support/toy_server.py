@@ -8,6 +8,7 @@ output goes a line with its exit code, negative for a signal, and its output. te
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import resource
@@ -92,6 +93,7 @@ def read_to_the_end(pipes: list[int]) -> list[bytes]:
 
 if __name__ == "__main__":
     parent = os.getpid()
+    gc.freeze()  # a fork that collects garbage would copy all that was imported, which takes longer than most commands
     serve()
     if os.getpid() != parent:
         main()
