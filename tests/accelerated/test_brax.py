@@ -102,7 +102,6 @@ def test_a_run_that_goes_on_is_the_same(tmp_path):
     np.testing.assert_array_equal(evaluation.outcomes.returns, again.returns)
 
 
-@pytest.mark.thorough
 def test_lanes_do_not_matter_here():
     asked = [Episode(Genome(1).child(seed, 0.5), seed) for seed in range(40)]
     returns = []

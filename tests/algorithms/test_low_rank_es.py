@@ -49,7 +49,7 @@ def test_noise_approaches_that_of_all_weights_as_the_rank_grows():
     """The noise is uncorrelated with mean 0 and variance 1; its fourth moment in a matrix is 3 + 6 / r."""
     excess = {}
     for rank in (1, 16):
-        noise = np.array([noise_of(seed, rank) for seed in range(20_000)])
+        noise = np.array([noise_of(seed, rank) for seed in range(40_000)])
         np.testing.assert_allclose(noise.mean(axis=0), 0, atol=0.03)
         np.testing.assert_allclose(np.cov(noise.T), np.eye(D), atol=0.07)
         matrix = noise[:, : M * N]

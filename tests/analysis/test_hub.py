@@ -44,6 +44,7 @@ class Still(gymnasium.Env):
 
 @pytest.fixture(scope="module")
 def hub(toy_command):
+    """A Hub; its `run` runs a command in a fork of a process that has imported the package."""
     with local_hub() as hub:
         hub.run = toy_command
         yield hub

@@ -179,7 +179,7 @@ def usable(path, algorithm):
     return True
 
 
-@fuzz(10)
+@fuzz(20)
 @given(seed=seeds)
 def test_states_of_another_kind_are_refused_though_the_checksum_is_right(folders, seed):
     for name, path in folders.items():
