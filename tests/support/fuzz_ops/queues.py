@@ -268,6 +268,8 @@ class Queue:
             playing.total += reward
             playing.steps += 1
             if done:
+                if not np.isfinite(playing.total):
+                    playing.failure, playing.total = playing.failure or "the return is", 0.0
                 self._results.append((playing.episode.id, playing.total, playing.steps, playing.failure))
                 del self._live[slot]
         live = self._live_of(lane)
