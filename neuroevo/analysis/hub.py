@@ -17,7 +17,7 @@ from neuroevo.core.errors import NativeError, UserError, cannot_write, is_of_dis
 from neuroevo.core.extras import require
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.paths import CONFIG, CSV, check_names
+from neuroevo.runs.paths import CONFIG, CSV, check_names, check_run
 from neuroevo.sessions.metrics_csv import CsvFile
 from neuroevo.system.files import check_kind, make_folder, written_aside
 
@@ -85,6 +85,7 @@ def push(run: Run | Path | str, repo: str, *, private: bool = False, trust: bool
     from huggingface_hub import HfApi
 
     run, api = run if isinstance(run, Run) else Run(run, trust=trust), HfApi(library_name="neuroevo")
+    check_run(run.path)
     with tempfile.TemporaryDirectory(prefix="neuroevo-push-") as folder:
         with _hub(f"push to {repo}"):
             name = repo if "/" in repo else f"{api.whoami()['name']}/{repo}"

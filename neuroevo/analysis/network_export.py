@@ -1,5 +1,6 @@
-"""Export an elite as a network that works without neuroevo: a Keras or ONNX model, a SavedModel or plain arrays.
+"""Export an elite as a network that works without neuroevo, or as a genome file, from which neuroevo rebuilds it.
 
+genome       one .toml file of seeds and the run's configuration: runs/genome_file.py
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
 onnx         one .onnx file, for onnxruntime and other programs that read ONNX
@@ -40,12 +41,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.analysis.exported_network import Exported
+from neuroevo.analysis.exported_network import Exported, elite_network
 from neuroevo.analysis.keras_model import to_keras
 from neuroevo.core.errors import UserError
 from neuroevo.core.extras import require
 from neuroevo.core.genome import to_json
 from neuroevo.networks.quantization import quantized
+from neuroevo.runs.genome_file import SUFFIX, genome_text
+from neuroevo.runs.reader import RunReader
 from neuroevo.system.files import written_aside
 
 
@@ -123,36 +126,53 @@ FORMATS = {
 }
 
 
+GENOME = "genome"
+SUFFIXES = {**{name: each.suffix for name, each in FORMATS.items()}, GENOME: SUFFIX}
+
+
 def format_of(path: Path) -> str:
     """Return the name of the format with the suffix of a path.
 
     Raises:
         UserError: No format has this suffix.
     """
-    for name, each in FORMATS.items():
-        if path.suffix == each.suffix:
+    for name, suffix in SUFFIXES.items():
+        if path.suffix == suffix:
             return name
-    endings = ", ".join(each.suffix or "none" for each in FORMATS.values())
-    raise UserError(f"path is {path}, expected one of the endings {endings}")
+    raise UserError(
+        f"path is {path}, expected one of the endings {', '.join(each or 'none' for each in SUFFIXES.values())}"
+    )
 
 
-def write(network: Exported, path: Path, form: str, *, force: bool) -> None:
-    """Write a network to a file, or for savedmodel a folder.
+def export(reader: RunReader, generation: int | None, path: Path, form: str, *, force: bool) -> Exported:
+    """Write an elite to a file, or for savedmodel to a folder.
 
     Args:
-        network: The network.
+        reader: The run.
+        generation: The elite's generation; None for the last finished one.
         path: The file or folder to write.
         form: The name of the format.
         force: Replace an existing file or folder.
 
+    Returns:
+        The exported network.
+
     Raises:
-        UserError: The format is unknown, the path has a different suffix, it exists and `force` is False, or the
-            network has vbn layers whose statistics are unknown.
+        UserError: The format is unknown, the path has a different suffix, it exists and `force` is False, the
+            generation does not exist, its weights are not stored, or the elite cannot be written in this format.
     """
-    if form not in FORMATS:
-        raise UserError(f"format is '{form}', expected one of {', '.join(FORMATS)}")
-    chosen = FORMATS[form]
-    if path.suffix != chosen.suffix and chosen.suffix:
-        raise UserError(f"path is {path}, expected a name that ends in {chosen.suffix}, as the format is {form}")
-    with written_aside(path, force, chosen.mark) as aside:
-        chosen.save(network, aside)
+    if form not in SUFFIXES:
+        raise UserError(f"format is '{form}', expected one of {', '.join(SUFFIXES)}")
+    if path.suffix != SUFFIXES[form] and SUFFIXES[form]:
+        raise UserError(f"path is {path}, expected a name that ends in {SUFFIXES[form]}, as the format is {form}")
+    generation, elite = reader.elite(generation)
+    batch = reader.reference_batch()
+    network = elite_network(reader.config, elite, generation, batch)
+    if form == GENOME:
+        text = genome_text(reader.config, generation, elite.genome, elite.normalizer, batch)
+        with written_aside(path, force) as aside:
+            aside.write_text(text)
+        return network
+    with written_aside(path, force, FORMATS[form].mark) as aside:
+        FORMATS[form].save(network, aside)
+    return network

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class Run(RunReader):
-    """Read-only view of a run's folder, which another process may be training.
+    """Read-only view of a run's folder, which another process may be training, or of the elite in a genome file.
 
     Attributes:
-        path: The folder.
+        path: The folder, or the genome file.
         config: The run's configuration.
 
     Example:
@@ -172,40 +172,37 @@ class Run(RunReader):
         Raises:
             UserError: The generation does not exist, or its weights are not stored.
         """
-        return self._network(generation).theta
+        from neuroevo.analysis.exported_network import elite_network
+
+        number, elite = self.elite(generation)
+        return elite_network(self.config, elite, number, self.reference_batch()).theta
 
     def export(
         self,
         path: Path | str,
         generation: int | None = None,
-        format: Literal["keras", "savedmodel", "onnx", "npz"] | None = None,
+        format: Literal["keras", "savedmodel", "onnx", "npz", "genome"] | None = None,
     ) -> Exported:
-        """Write an elite as a network that works without neuroevo, as `neuroevo export` does; a file is replaced.
+        """Write an elite as a network or a genome file, as `neuroevo export` does; a file is replaced.
 
         Args:
             path: The file, or for savedmodel the folder, to write.
             generation: The generation; None for the last finished one.
-            format: The format; None for the format of the path's suffix: ".keras", ".onnx", ".npz", or no suffix for
-                savedmodel.
+            format: The format; None for the format of the path's suffix: ".keras", ".onnx", ".npz", ".toml" for a
+                genome file, or no suffix for savedmodel.
 
         Returns:
             The exported network; `neuroevo.analysis.exported_network.how_to_act` describes how to turn its outputs into
             actions.
 
         Raises:
-            UserError: The generation does not exist, its weights are not stored, or the format does not match the path.
+            UserError: The generation does not exist, its weights are not stored, the format does not match the path, or
+                the elite cannot be written in this format.
         """
-        from neuroevo.analysis.network_export import format_of, write
+        from neuroevo.analysis.network_export import export, format_of
 
-        network, out = self._network(generation), Path(path)
-        write(network, out, format or format_of(out), force=True)
-        return network
-
-    def _network(self, generation: int | None) -> Exported:
-        from neuroevo.analysis.exported_network import elite_network
-
-        number, elite = self.elite(generation)
-        return elite_network(self.config, elite, number, self.reference_batch())
+        out = Path(path)
+        return export(self, generation, out, format or format_of(out), force=True)
 
     def plot(self, x: XAxis = "frames", column: str | None = None) -> Figure:
         """Plot the population's best and mean fitness, and the elites' validation and test returns.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from neuroevo.cli.common import Debug, Json, Trust, reported_errors, sigterm_raises
-from neuroevo.cli.replays import Generation, RunPath, Seed, progress_bar
+from neuroevo.cli.replays import ElitePath, Generation, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT, MAX_THREADS
 from neuroevo.core.errors import UserError
 
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    run: RunPath,
+    run: ElitePath,
     generation: Generation = None,
     episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Number of episodes.")] = 30,
     seed: Seed = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroevo.cli.common import Debug, Trust, finite, reported_errors, sigterm_raises
-from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
+from neuroevo.cli.replays import ElitePath, Force, Generation, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT
 from neuroevo.core.errors import UserError
 
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def render(
-    run: RunPath,
+    run: ElitePath,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -79,7 +79,7 @@ def render(
 
         reader = RunReader(run, trust=trust)
         ending = "html" if reader.config.environment.accelerated else "mp4"
-        out = out or run / f"elite-{reader.finished(generation):06d}.{ending}"
+        out = out or reader.folder / f"elite-{reader.finished(generation):06d}.{ending}"
         if reader.config.environment.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):

@@ -10,6 +10,9 @@ from typing import Annotated
 import typer
 
 RunPath = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
+ElitePath = Annotated[
+    Path, typer.Argument(metavar="RUN", help="A run's folder, or a genome file (see `neuroevo export --help`).")
+]
 Generation = Annotated[
     int | None, typer.Option(help="The generation of the elite [default: the last finished generation].")
 ]

@@ -87,7 +87,7 @@ def allowed(
     """Check that external code and models of a run are trusted, and make the run's copies of modules importable.
 
     Args:
-        path: The run's config.toml.
+        path: The run's config.toml, or a genome file.
         tables: The run's configuration with the user's changes.
         changed: The keys that the user changed, such as "network.name".
         places: The files of the user's modules when the run started. A module found at this path, perhaps edited, is
@@ -105,13 +105,14 @@ def allowed(
         for each in named_code(tables)
         if (trains or not each.when_training) and not any(f"{each.key}.".startswith(f"{key}.") for key in changed)
     ]
-    if trust or (named and is_own(path.parent / DATABASE)):
+    # A genome file in the folder of the user's run may be a download.
+    if trust or (named and path.name == CONFIG and is_own(path.parent / DATABASE)):
         keep(_as_kept(path.parent, named, places))
         return
     theirs = {each.does for each in ([] if like is None else named_code(like.tables()))}
     strange = [each for each in named if each.does not in theirs]
     if strange:
-        raise NotTrustedError(_refusal(path.parent, strange))
+        raise NotTrustedError(_refusal(path.parent if path.name == CONFIG else path, strange))
 
 
 def kept_path(folder: Path, module: str) -> Path:
@@ -135,10 +136,10 @@ def _as_kept(folder: Path, named: Sequence[NamedCode], places: Mapping[str, str]
     return found
 
 
-def _refusal(folder: Path, strange: Sequence[NamedCode]) -> str:
+def _refusal(run: Path, strange: Sequence[NamedCode]) -> str:
     what = "; ".join(f"{each.key} {each.does}" for each in strange)
     return (
-        f"the run in {folder} references external code: {what}. It can execute arbitrary code, and the run was not "
+        f"the run in {run} references external code: {what}. It can execute arbitrary code, and the run was not "
         "begun on this machine. If you trust everyone who created or modified the run, pass --trust (in Python: "
         "trust=True); see docs/security.md"
     )

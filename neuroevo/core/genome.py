@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -296,7 +296,7 @@ def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> G
     return genome
 
 
-def to_json(genome: Genome) -> dict[str, object]:
+def to_json(genome: Genome) -> dict[str, Any]:
     """Return a genome as plain values for JSON. Readers must not convert its 63-bit seeds to floats.
 
     Args:
@@ -313,6 +313,42 @@ def to_json(genome: Genome) -> dict[str, object]:
         mutations.append([seed, scale] if isinstance(kind, Gaussian) else [seed, scale, name])
     root = genome.root.name if isinstance(genome.root, Center) else genome.root
     return {"root": root, "network": genome.first_network, "mutations": mutations}
+
+
+def from_json(values: Mapping[str, Any]) -> Genome:
+    """Return the genome that to_json() converted to plain values.
+
+    Args:
+        values: The values, which need not be valid.
+
+    Raises:
+        ValueError: A value is invalid, or a center is named, whose weights the values do not contain.
+    """
+    network, mutations = values["network"], values["mutations"]
+    if not isinstance(network, str) and not (_is_whole(network) and network >= 0):
+        raise ValueError(f"network of a genome is {str(network)[:80]}, expected a text or a whole number of at least 0")
+    if not isinstance(mutations, list):
+        raise ValueError(f"mutations of a genome are {str(mutations)[:80]}, expected a list")
+    genome = Genome(values["root"], network)
+    for index, mutation in enumerate(mutations):
+        try:
+            seed, scale, *name = mutation
+            if not isinstance(scale, float) or float(np.float32(scale)) != scale:
+                raise ValueError(f"scale is {str(scale)[:80]}, expected a number of 32 bits")
+            genome = genome.child(seed, scale, *map(_kind_named, name))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"mutation {index} of a genome is {str(mutation)[:80]}: {error}") from None
+    return genome
+
+
+def _kind_named(name: object) -> Kind:
+    """Return the kind of a name, as in to_json(). ValueError: it is no kind, or a center."""
+    word, _, rest = str(name).rpartition(" ") if str(name).startswith("low rank ") else str(name).partition(" ")
+    if word == "low rank" and rest.isdecimal():
+        return LowRank(int(rest))
+    if word == "graft":
+        return Graft(rest)
+    raise ValueError(f"its kind is {str(name)[:80]}, expected 'low rank' and a rank, or 'graft' and a network")
 
 
 def _rebuild(root: int | Center, network: int | str, mutations: Iterable[Mutation]) -> Genome:

@@ -1,4 +1,4 @@
-"""Read-only access to a run: its configuration, generations, elites and states."""
+"""Read-only access to a run, its configuration, generations, elites and states, or to the elite of a genome file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from neuroevo.algorithms.base import State
 from neuroevo.config.load import load_run_config
 from neuroevo.config.own_runs import is_own
 from neuroevo.config.schema import Config
+from neuroevo.config.trust import Recorded
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
@@ -19,7 +20,8 @@ from neuroevo.core.tree import centers_of
 from neuroevo.runs.about import About, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
-from neuroevo.runs.paths import CONFIG, check_run
+from neuroevo.runs.genome_file import SUFFIX, check_network, draw_batch, read_genome_file
+from neuroevo.runs.paths import CONFIG, check_run, readable
 from neuroevo.runs.rebuilt import state_after, weights_of
 from neuroevo.runs.state_rows import generations_of_states, read_state_of
 from neuroevo.training.state import TrainState
@@ -45,28 +47,40 @@ class Elite:
 class RunReader:
     """Read-only view of a run, which another process may be training at the same time.
 
+    A genome file (runs/genome_file.py) is read like a run of which only the elite of one generation is known.
+
     Args:
-        path: The run folder.
+        path: The run folder, or a genome file.
         trust: Allow external code and models referenced by the run even if this user did not create the run on this
             machine; see docs/security.md.
         like: A configuration of the user; the external code and models that it references are trusted, too.
 
     Attributes:
-        path: The run folder.
+        path: The run folder, or the genome file.
+        folder: The run folder, or the folder of the genome file.
         config: The run's configuration.
 
     Raises:
         NotTrustedError: The run references external code or models and is not trusted.
-        UserError: The folder contains no run, another version of neuroevo created it, or it cannot be read.
+        UserError: The folder contains no run, another version of neuroevo created it, or it cannot be read; or the file
+            is not a genome file.
     """
 
     def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
-        self.path = Path(path)
-        check_run(self.path)
+        self.path = self.folder = Path(path)
+        self._file = None
+        with readable(self.path):
+            is_file = self.path.suffix == SUFFIX and self.path.name != CONFIG and self.path.is_file()
+        if is_file:
+            self._file, self.folder = read_genome_file(self.path), self.path.parent
+            file, recorded = self.path, Recorded(self._file.config)
+        else:
+            check_run(self.path)
+            file, recorded = self.path / CONFIG, self.about().recorded
         self._trust = trust or is_own(self.path / DATABASE)
-        self.config: Config = load_run_config(
-            self.path / CONFIG, recorded=self.about().recorded, trust=trust, like=like
-        )
+        self.config: Config = load_run_config(file, recorded=recorded, trust=trust, like=like)
+        if self._file is not None:
+            check_network(self.path, self._file.genome, self.config)
 
     def about(self) -> About:
         """Return the run's metadata."""
@@ -103,6 +117,8 @@ class RunReader:
         """
         self.check_file()
         number = self.finished(generation)
+        if self._file is not None:
+            return number, Elite(self._file.genome, self._file.normalizer)
         with self._database() as database:
             genome, normalizer = read_elite(database, number)
         try:
@@ -123,6 +139,10 @@ class RunReader:
         Raises:
             UserError: There is no such generation.
         """
+        if self._file is not None:
+            if generation not in (None, self._file.generation):
+                raise UserError(f"generation {generation} is not in {self.path}: expected {self._file.generation}")
+            return self._file.generation
         with self._database() as database:
             last = last_generation(database)
         if last < 0:
@@ -154,7 +174,7 @@ class RunReader:
         Raises:
             UserError: The file's contents have changed since the run began.
         """
-        if self.config.environment.file is not None:
+        if self.config.environment.file is not None and self._file is None:
             self.config.environment.check_file(self.about().origin["env"].get("file"), self.path)
 
     def reference_batch(self) -> np.ndarray | None:
@@ -166,6 +186,8 @@ class RunReader:
         Raises:
             UserError: The batch is missing or damaged.
         """
+        if self._file is not None:
+            return draw_batch(self.config) if self.config.needs_reference else None
         with self._database() as database:
             return read_reference(database, self.config)
 
@@ -234,4 +256,6 @@ class RunReader:
         )
 
     def _database(self) -> Database:
+        if self._file is not None:
+            raise UserError(f"{self.path} is a genome file, which has only an elite; expected a run's folder")
         return Database(self.path / DATABASE)

@@ -155,7 +155,7 @@ def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
         (["RUN", "--seed", str(2**63)], "Invalid value for '--seed'"),
         (["RUN", "--threads", "0"], "Invalid value for '--threads'"),
         (["RUN", "--device", "tpu"], "Invalid value for '--device'.*'tpu' is not one of 'auto', 'cpu', 'gpu'"),
-        ([], "Missing argument 'DIR'"),
+        ([], "Missing argument 'RUN'"),
     ],
 )
 def test_mistakes(path, arguments, message):
