@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "envs/state_key.h"
 
 namespace neuroevo {
 
@@ -64,6 +65,9 @@ class Env {
 
   // Write the current behavior for novelty search, behavior_bytes() long.
   virtual void Behavior(void* out) const;
+
+  // Return the key of the state after a step, or nothing if the family has none. Its cost may be that of several steps.
+  virtual std::optional<StateKey> Key() const { return std::nullopt; }
 
   // Write the simulation's state, state_size numbers, such as the positions and velocities of a robot's joints.
   virtual void State(double* out) const;

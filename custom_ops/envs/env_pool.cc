@@ -218,6 +218,18 @@ void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
   CopyOut("state", slots, out, spec().state_bytes(), write, kCopiesPerTask);
 }
 
+std::vector<std::optional<StateKey>> EnvPool::Keys(const std::vector<int64_t>& slots) {
+  std::vector<std::optional<StateKey>> keys(slots.size());
+  auto check = [](size_t, int64_t index, const Slot& slot) {
+    if (!slot.live) ThrowInvalid("slot ", index, " is not live: its episode is over or it was never reset");
+  };
+  auto body = [&](int64_t k, Slot& slot) {
+    if (!slot.normalizer && plan_.every == 0) keys[k] = slot.env->Key();
+  };
+  Run(slots, check, spec().steps_per_task, body);
+  return keys;
+}
+
 void EnvPool::RecordBehaviors(int64_t every, int64_t samples) {
   const BehaviorPlan plan(spec(), every, samples);
   std::vector<int64_t> all(slots_.size());

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ class EnvPool {
   // Write K observations of n values as float32 [K, n], normalized if the slot's episode has a normalizer; such an
   // episode's observations are added to its sums. Throws unless observations are float32 or float64.
   void ObserveNormalized(const std::vector<int64_t>& slots, float* out);
+
+  // Return the keys of the slots' states, [K]; nothing for a slot whose episode's end also depends on earlier steps:
+  // with a normalizer, or with a trajectory as behavior.
+  std::vector<std::optional<StateKey>> Keys(const std::vector<int64_t>& slots);
 
   // mean, std: [n], for the values of an observation. Throws if the number is set to different values. A dropped number
   // may no longer be passed to Reset; episodes with its normalizer keep it.

@@ -52,12 +52,12 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   Lane& lane = lanes_[lane_index];
   Slot& slot = lane.slots[slot_index];
   const auto first = episodes_.begin();
+  slot.priority = first->first;
   slot.episode = std::move(first->second.front());
   first->second.pop_front();
   if (first->second.empty()) episodes_.erase(first);
   slot.live = true;
-  slot.total_reward = 0;
-  slot.steps = 0;
+  slot.play = std::make_shared<Play>();
   refill->slots.push_back(lane_index * slots_per_lane_ + slot_index);
   refill->seeds.push_back(slot.episode.seed);
   refill->max_frames.push_back(slot.episode.max_frames);
@@ -157,6 +157,7 @@ void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes, int64_t priority)
     if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
     for (const auto& episode : more) CheckGenome(episode);
     if (more.empty()) return;
+    for (const auto& episode : more) plays_.Add(episode.genome->id);
     std::list<QueuedEpisode>& queued = episodes_[priority];
     queued.splice(queued.end(), more);
   }
@@ -212,35 +213,68 @@ void EpisodeQueue::CheckPut(int64_t lane_index, const std::vector<int64_t>& slot
   CheckedLane(lane_index, slots);
 }
 
-EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
-                                          const bool* dones, std::vector<EpisodeEnd> ends) {
+std::vector<size_t> EpisodeQueue::Watched(int64_t lane_index, const std::vector<int64_t>& slots) {
+  std::vector<size_t> watched;
+  if (!plays_.on()) return watched;
   std::lock_guard<std::mutex> lock(mutex_);
+  const Lane& lane = CheckedLane(lane_index, slots);
+  for (size_t k = 0; k < slots.size(); ++k) {
+    const Slot& slot = lane.slots[slots[k] - lane_index * slots_per_lane_];
+    if (plays_.Watches(slot.episode, slot.play->steps)) watched.push_back(k);
+  }
+  return watched;
+}
+
+void EpisodeQueue::Free(Lane* lane, Slot* slot) {
+  slot->live = false;
+  slot->episode.genome.reset();
+  slot->play.reset();
+  if (slot->lane_row >= 0) lane->rows[slot->lane_row].users -= 1;
+}
+
+EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
+                                          const bool* dones, std::vector<EpisodeEnd> ends,
+                                          const std::vector<std::optional<StateKey>>& keys) {
+  std::unique_lock<std::mutex> lock(mutex_);
   Lane& lane = CheckedLane(lane_index, slots);
   const int64_t first_slot = lane_index * slots_per_lane_;
   if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
     ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
   }
   total_steps_ += static_cast<int64_t>(slots.size());
+  SharedPlays::Changes changes;
   auto end = ends.begin();
   for (size_t k = 0; k < slots.size(); ++k) {
     Slot& slot = lane.slots[slots[k] - first_slot];
-    slot.total_reward += rewards[k];
-    slot.steps += 1;
-    if (!dones[k]) continue;
-    if (!std::isfinite(slot.total_reward)) {  // overflow of the sum: each reward is finite
-      if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward);
-      slot.total_reward = 0;
+    Play& play = *slot.play;
+    play.total_reward += rewards[k];
+    play.steps += 1;
+    if (!dones[k]) {
+      if (!play.followers.empty()) plays_.Advance(&play, &changes);
+      if (k >= keys.size() || !keys[k]) continue;
+      if (plays_.Follow(slot.play, slot.episode, slot.priority, *keys[k], &changes)) Free(&lane, &slot);
+      continue;
     }
-    results_.push_back({slot.episode.id, slot.total_reward, slot.steps, std::move(*end++)});
-    ended_.notify_all();
-    slot.live = false;
-    slot.episode.genome.reset();
-    if (slot.lane_row >= 0) lane.rows[slot.lane_row].users -= 1;
+    if (!std::isfinite(play.total_reward)) {  // overflow of the sum: each reward is finite
+      if (end->failure.empty()) end->failure = Concat("the return is ", play.total_reward);
+      play.total_reward = 0;
+    }
+    changes.results.push_back({slot.episode.id, play.total_reward, play.steps, std::move(*end++)});
+    plays_.End(&play, changes.results.back(), &changes);
+    plays_.Remove(slot.episode.genome->id);
+    Free(&lane, &slot);
+  }
+  if (!changes.results.empty()) ended_.notify_all();
+  std::move(changes.results.begin(), changes.results.end(), std::back_inserter(results_));
+  for (Follower& each : changes.again) {
+    if (!closed_) episodes_[each.priority].push_front(std::move(each.episode));
   }
   PutResult result;
   result.live = LiveOf(lane, lane_index);
   const bool free = static_cast<int64_t>(result.live.slots.size()) < slots_per_lane_;
   result.refill = closed_ || result.live.slots.empty() || (free && !episodes_.empty());
+  lock.unlock();
+  if (!changes.again.empty()) ServeWaiting();
   return result;
 }
 
@@ -265,6 +299,7 @@ void EpisodeQueue::Close() noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
     episodes_.clear();
+    plays_.Clear();
     ended_.notify_all();
   }
   ServeWaiting();

@@ -16,39 +16,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "envs/state_key.h"
 #include "rollout/episode_result.h"
+#include "rollout/queued_episode.h"
+#include "rollout/shared_plays.h"
 
 namespace neuroevo {
-
-using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared among genomes
-
-// Mutation, with the arguments of Population::Perturb. spread: one of the caller's rows, or -1.
-struct ChainLink {
-  uint64_t seed;
-  float scale;
-  int64_t spread = -1;
-};
-
-// Recipe for a genome's weights: theta if set, the weights of source_row if it is not negative, otherwise init(seed) of
-// the network; then the mutations of the chain. With a source_row and an empty chain, source_row itself is played.
-struct GenomeRecipe {
-  int64_t id;  // equal ids mean equal weights for the lifetime of the queue
-  int64_t source_row = -1;
-  int32_t network = 0;
-  uint64_t seed = 0;
-  std::vector<ChainLink> chain;
-  Theta theta = nullptr;  // requires source_row = -1
-};
-
-struct QueuedEpisode {
-  int64_t id;
-  uint64_t seed;
-  int64_t max_frames;
-  std::shared_ptr<const GenomeRecipe> genome;
-  int64_t normalizer = -1;  // number of a normalizer in the env pool; -1: no normalizer
-};
 
 // Live slots of a lane, in ascending order, and the row that each slot plays.
 struct LiveSlots {
@@ -97,6 +73,12 @@ class EpisodeQueue {
   // and the queue is empty: then the Submit, Close or CloseLane that ends the wait calls done. done must not throw.
   void Take(int64_t lane, std::function<void(Refill)> done);
 
+  // Let episodes follow others (shared_plays.h); call it before Submit. frames_per_step: the environment's frame skip.
+  void SharePlays(int64_t frames_per_step) { plays_.Start(frames_per_step); }
+
+  // Return the indices of the slots whose states after their next step are to be passed to Put.
+  std::vector<size_t> Watched(int64_t lane, const std::vector<int64_t>& slots);
+
   // Make this lane's waiting and later Takes return closed, since the step that runs the lane was cancelled.
   void CloseLane(int64_t lane);
 
@@ -105,9 +87,9 @@ class EpisodeQueue {
     bool refill;  // whether to call Take: slots are free and episodes are queued, or no slot is live
   };
   // Record one step of the lane's slots: add rewards, count steps, and store the results of finished episodes. ends:
-  // the env pool's reports on the finished episodes, in slot order.
+  // the env pool's reports on the finished episodes, in slot order. keys: [K], those of the watched slots, or empty.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
-                std::vector<EpisodeEnd> ends);
+                std::vector<EpisodeEnd> ends, const std::vector<std::optional<StateKey>>& keys = {});
   // Throw if Put would, because the lane does not exist or a slot is not live: episode ends taken from the env pool for
   // a Put that throws would be lost.
   void CheckPut(int64_t lane, const std::vector<int64_t>& slots);
@@ -130,8 +112,8 @@ class EpisodeQueue {
     int64_t row = -1;
     int64_t lane_row = -1;  // index into the lane's rows; -1 if the row belongs to the caller
     QueuedEpisode episode;
-    double total_reward = 0;
-    int64_t steps = 0;
+    int64_t priority = 0;
+    std::shared_ptr<Play> play;
   };
   struct Row {
     int64_t genome = -1;  // id of the genome in this row
@@ -150,6 +132,8 @@ class EpisodeQueue {
   Lane& CheckedLane(int64_t lane, const std::vector<int64_t>& slots);
   LiveSlots LiveOf(const Lane& lane, int64_t index) const;
   Refill RefillLane(int64_t index);
+  // Mark a slot whose episode is over, or follows another one, as free.
+  static void Free(Lane* lane, Slot* slot);
   void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);
   // Call the callbacks of waiting Takes that can be served, without holding the lock.
   void ServeWaiting() noexcept;
@@ -160,6 +144,7 @@ class EpisodeQueue {
   std::vector<Lane> lanes_;
   std::map<int64_t, std::list<QueuedEpisode>> episodes_;  // by priority; no list is empty
   std::vector<EpisodeResult> results_;
+  SharedPlays plays_;
   std::condition_variable ended_;  // notified when an episode ends or the queue is closed
   int64_t total_steps_ = 0;
   bool closed_ = false;

@@ -54,8 +54,8 @@ class Evaluation:
 
     @property
     def different(self) -> int:
-        """Number of distinct (return, steps) pairs, less than N if the game has few distinct initial states."""
-        return len(set(zip(self.outcomes.returns.tolist(), self.outcomes.steps.tolist(), strict=True)))
+        """Number of different returns: far fewer than N if the network has few different episodes of the game."""
+        return len(set(self.outcomes.returns.tolist()))
 
     def __repr__(self) -> str:
         if len(self.outcomes.failures) == len(self.seeds):
@@ -73,7 +73,7 @@ class Evaluation:
         summary, returns = self.summary, self.outcomes.counted
         return {
             "episodes": summary.n,
-            "different_outcomes": self.different,
+            "different_returns": self.different,
             "max_episode_steps": self.max_episode_steps,
             "mean": summary.mean,
             "standard_error": summary.standard_error,
@@ -113,7 +113,7 @@ class Evaluation:
             else []
         )
         return [
-            f"episodes: {row['episodes']}, {max_episode_steps}, different outcomes: {self.different}",
+            f"episodes: {row['episodes']}, {max_episode_steps}, different returns: {self.different}",
             *failed,
             mean,
             f"min, median, max: {row['min']:,.1f}, {row['median']:,.1f}, {row['max']:,.1f}",

@@ -56,8 +56,8 @@ def evaluate(
 ) -> None:
     """Replay an elite and print its mean return, with standard error and confidence interval.
 
-    An Atari game without sticky actions has only 30 different initial states: even among 30 episodes some are
-    identical, and more episodes add little. Without a cut-off, a network that never starts its game plays until the
+    In most Atari games without sticky actions, a network has only four different episodes, so more episodes add little;
+    the number of different returns shows it. Without a cut-off, a network that never starts its game plays until the
     environment's own limit.
 
     With --env the elite controls the same robot in another simulator: the elite of a run on Hopper-v5 in brax:hopper,

@@ -18,7 +18,8 @@ class Work:
     """Work that an evaluator has done since it was created.
 
     Attributes:
-        steps: Steps of all plays, including unfinished ones; episodes may share a play, see shared_plays().
+        steps: Played steps, including those of unfinished episodes; episodes of a genome may share steps:
+            custom_ops/rollout/shared_plays.h.
         busy_seconds: Time that the worker threads spent working, in seconds, summed over the threads.
         thread_seconds: Time that the worker threads have existed, in seconds, summed over the threads.
     """

@@ -20,7 +20,7 @@ import numpy as np
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes, shared_plays
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import OwnNetworkLimits, Progress, Work
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
@@ -190,10 +190,9 @@ class LocalEvaluator(Closing):
                 evaluator.
         """
         with self._closed_on_failure():
-            played, plays = shared_plays(episodes, self._environment.starts([each.seed for each in episodes]))
-            batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results, plays)
-            if played:
-                self._submit(batch, played, priority, parents)
+            batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results)
+            if episodes:
+                self._submit(batch, episodes, priority, parents)
             return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
@@ -204,7 +203,7 @@ class LocalEvaluator(Closing):
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
-                self.results(batch.plays_left)
+                self.results(batch.left)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
@@ -226,7 +225,7 @@ class LocalEvaluator(Closing):
         self._steps = rollout.total_steps
         for first, playing in list(self._playing.items()):
             batch = playing.batch
-            own = results.of(first, batch.plays)
+            own = results.of(first, len(batch.steps))
             if len(own):
                 new.append((batch, batch.book(own)))
             if not batch.left:

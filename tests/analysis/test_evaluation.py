@@ -84,16 +84,16 @@ def test_numbers():
     assert [row["confidence_low"], row["confidence_high"]] == pytest.approx([25 - half, 25 + half])
     assert (row["min"], row["median"], row["max"]) == (10.0, 20.0, 50.0)
     assert (row["steps_total"], row["frames_total"], row["seconds"]) == (24, 96, 0.5)
-    assert (row["episodes"], row["different_outcomes"]) == (4, 3)
+    assert (row["episodes"], row["different_returns"]) == (4, 3)
     assert evaluation.lines() == [
-        "episodes: 4, without cut-off, different outcomes: 3",
+        "episodes: 4, without cut-off, different returns: 3",
         "mean: 25.0, standard error 8.7, 95% confidence interval [-2.6, 52.6]",
         "min, median, max: 10.0, 20.0, 50.0",
         "steps: 24",
         "frames: 96",
     ]
     one = Evaluation([3], Outcomes(np.array([10.0]), np.array([5])), max_episode_steps=1000, frame_skip=4, seconds=1.0)
-    assert one.lines()[:2] == ["episodes: 1, cut off after 1,000 steps, different outcomes: 1", "mean: 10.0"]
+    assert one.lines()[:2] == ["episodes: 1, cut off after 1,000 steps, different returns: 1", "mean: 10.0"]
     assert one.row()["standard_error"] is None
 
 

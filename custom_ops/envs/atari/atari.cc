@@ -13,6 +13,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,6 +141,15 @@ class AtariEnv : public Env, public EpisodeInfo {
         for (int p = 0; p < count; ++p) pixels[p * channels + channel] = from[p];
       }
     }
+  }
+
+  std::optional<StateKey> Key() const override {
+    if (game_->options.repeat_action_probability > 0) return std::nullopt;  // the rest depends on the seed, too
+    Hash128 hash;
+    if (!emulator_.AddState(&hash)) return std::nullopt;
+    hash.Add(lives_);
+    for (int age = 0; age < stack(); ++age) hash.Add(Frame(age), frame_bytes_);
+    return StateKey{hash.value(), last_frame_ - ale().getEpisodeFrameNumber()};
   }
 
   End HowItEnded() const override { return end_; }

@@ -179,6 +179,14 @@ double AtariEmulator::Act(ale::Action action, bool draws) {
   return game.getReward();
 }
 
+bool AtariEmulator::AddState(Hash128* hash) const {
+  const std::string game = ale_->romSettings->rom();
+  if (tia_ == nullptr || game == "chopper_command" || game == "miniature_golf") return false;
+  const std::string saved = ale_->cloneState(/*include_rng=*/false).serialize();
+  hash->Add(saved.data(), saved.size());
+  return tia_->AddUnsaved(hash);
+}
+
 void AtariEmulator::ReadRam(uint8_t* out) const {
   ale::stella::System& system = ale_->theOSystem->console().system();
   for (int i = 0; i < kRamBytes; ++i) out[i] = system.peek(static_cast<uint16_t>(kRamAddress + i));

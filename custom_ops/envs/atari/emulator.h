@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/hash.h"
 #include "envs/atari/console/tia.h"
 #include "envs/atari/options.h"
 
@@ -32,6 +33,10 @@ class AtariEmulator {
   // sound: ALE's getScreen, getRAM and getAudio are not updated. Returns the reward; a finished game stays finished.
   // The screen of a frame that is not drawn is computed only on request.
   double Act(ale::Action action, bool draws);
+
+  // Add to the hash all that later frames depend on without sticky actions. Returns false within a frame, for games of
+  // which ALE does not save the whole state, and with ALE's chips.
+  bool AddState(Hash128* hash) const;
 
   static constexpr int kRamBytes = 128;
   void ReadRam(uint8_t* out) const;  // the console's memory

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "envs/hard_maze/map.h"
 #include "envs/hard_maze/picture.h"
 #include "envs/hard_maze/robot.h"
+#include "envs/state_key.h"
 
 namespace neuroevo {
 namespace {
@@ -81,6 +83,14 @@ class HardMazeEnv : public Env, public EpisodeInfo {
     end_.truncated = static_cast<int64_t>(path_.size()) > last_step_;
     const bool done = end_.terminated || end_.truncated;
     return {done ? -distance : 0, done};
+  }
+
+  std::optional<StateKey> Key() const override {
+    Hash128 hash;
+    hash.Add(path_.data(), path_.size() * sizeof(MazePose));
+    hash.Add(&robot_.speed, sizeof(robot_.speed));
+    hash.Add(&robot_.turn, sizeof(robot_.turn));
+    return StateKey{hash.value(), last_step_ + 1 - static_cast<int64_t>(path_.size())};
   }
 
   End HowItEnded() const override { return end_; }

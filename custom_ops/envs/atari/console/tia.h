@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/hash.h"
 #include "envs/atari/console/scanline.h"
 
 namespace neuroevo {
@@ -113,6 +114,9 @@ class Tia final : public ale::stella::TIA {
   };
   Snapshot TakeSnapshot();
   void Restore(const Snapshot& snapshot);
+  // Add to the hash the parts of the state that save() omits, and both screens. Returns false within a frame, when it
+  // depends on earlier accesses, too.
+  bool AddUnsaved(Hash128* hash);
 
  private:
   struct Access {

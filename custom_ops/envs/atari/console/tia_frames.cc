@@ -173,6 +173,18 @@ Tia::Snapshot Tia::TakeSnapshot() {
           {myPreviousFrameBuffer, myPreviousFrameBuffer + kScreenBytes}};
 }
 
+bool Tia::AddUnsaved(Hash128* hash) {
+  if (state_.partial) return false;
+  FinishScreens();
+  hash->Add(state_.line_pixel);
+  hash->Add(state_.greyed);
+  hash->Add(state_.playfield_reflected);
+  hash->Add(state_.place, sizeof(state_.place));
+  hash->Add(myCurrentFrameBuffer, kScreenBytes);
+  hash->Add(myPreviousFrameBuffer, kScreenBytes);
+  return true;
+}
+
 void Tia::Restore(const Snapshot& snapshot) {
   state_ = snapshot.state;
   std::copy(snapshot.screen.begin(), snapshot.screen.end(), myCurrentFrameBuffer);
