@@ -57,7 +57,7 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   first->second.pop_front();
   if (first->second.empty()) episodes_.erase(first);
   slot.live = true;
-  slot.play = std::make_shared<Play>();
+  slot.play = std::make_shared<SharedPlay>();
   refill->slots.push_back(lane_index * slots_per_lane_ + slot_index);
   refill->seeds.push_back(slot.episode.seed);
   refill->max_frames.push_back(slot.episode.max_frames);
@@ -246,7 +246,7 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
   auto end = ends.begin();
   for (size_t k = 0; k < slots.size(); ++k) {
     Slot& slot = lane.slots[slots[k] - first_slot];
-    Play& play = *slot.play;
+    SharedPlay& play = *slot.play;
     play.total_reward += rewards[k];
     play.steps += 1;
     if (!dones[k]) {

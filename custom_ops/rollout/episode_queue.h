@@ -113,7 +113,7 @@ class EpisodeQueue {
     int64_t lane_row = -1;  // index into the lane's rows; -1 if the row belongs to the caller
     QueuedEpisode episode;
     int64_t priority = 0;
-    std::shared_ptr<Play> play;
+    std::shared_ptr<SharedPlay> play;
   };
   struct Row {
     int64_t genome = -1;  // id of the genome in this row

@@ -20,18 +20,18 @@ bool SharedPlays::Watches(const QueuedEpisode& episode, int64_t steps) const {
   return at->second.episodes > 1 || !at->second.states.empty();
 }
 
-bool SharedPlays::Follow(const std::shared_ptr<Play>& play, const QueuedEpisode& episode, int64_t priority,
+bool SharedPlays::Follow(const std::shared_ptr<SharedPlay>& play, const QueuedEpisode& episode, int64_t priority,
                          const StateKey& key, Changes* changes) {
   const Seen here = {play, play->steps, key.frames_left, play->total_reward};
   const auto [at, added] = genomes_[episode.genome->id].states.try_emplace(key.hash, here);
   if (added) return false;
   Seen seen = at->second;
   while (seen.play->leader) {
-    const Play& known = *seen.play;
+    const SharedPlay& known = *seen.play;
     seen = {known.leader, seen.steps - known.more_steps, seen.frames_left + known.more_frames,
             seen.total_reward - known.more_reward};
   }
-  Play& leader = *seen.play;
+  SharedPlay& leader = *seen.play;
   Follower follower = {episode, priority, play->steps - seen.steps, play->total_reward - seen.total_reward};
   if (key.frames_left != seen.frames_left) {
     const int64_t frames = std::min(key.frames_left, seen.frames_left);
@@ -59,7 +59,7 @@ bool SharedPlays::Follow(const std::shared_ptr<Play>& play, const QueuedEpisode&
   return true;
 }
 
-void SharedPlays::Place(Follower follower, Play* leader, Changes* changes) {
+void SharedPlays::Place(Follower follower, SharedPlay* leader, Changes* changes) {
   if (follower.last_step <= leader->steps) {
     follower.episode.whole = true;
     changes->again.push_back(std::move(follower));
@@ -76,11 +76,11 @@ void SharedPlays::AddResult(const Follower& follower, const EpisodeResult& of, C
   Remove(follower.episode.genome->id);
 }
 
-void SharedPlays::Advance(Play* play, Changes* changes) {
+void SharedPlays::Advance(SharedPlay* play, Changes* changes) {
   for (Follower& follower : std::exchange(play->followers, {})) Place(std::move(follower), play, changes);
 }
 
-void SharedPlays::End(Play* play, EpisodeResult result, Changes* changes) {
+void SharedPlays::End(SharedPlay* play, EpisodeResult result, Changes* changes) {
   play->over = true;
   play->result = std::move(result);
   const bool failed = !play->result.end.failure.empty();

@@ -32,14 +32,14 @@ struct Follower {
 };
 
 // Episode that is, or was, played.
-struct Play {
+struct SharedPlay {
   int64_t steps = 0;
   double total_reward = 0;
   bool over = false;
   EpisodeResult result = {};  // if it is over
   std::vector<Follower> followers;
   // The play that this one follows, if any, and the differences as in Follower; more_frames: left of the leader.
-  std::shared_ptr<Play> leader = nullptr;
+  std::shared_ptr<SharedPlay> leader = nullptr;
   int64_t more_steps = 0, more_frames = 0;
   double more_reward = 0;
 };
@@ -68,15 +68,15 @@ class SharedPlays {
   bool Watches(const QueuedEpisode& episode, int64_t steps) const;
 
   // Let an episode follow an earlier one that was in its state; return false if there is none, so that it is played on.
-  bool Follow(const std::shared_ptr<Play>& play, const QueuedEpisode& episode, int64_t priority, const StateKey& key,
-              Changes* changes);
+  bool Follow(const std::shared_ptr<SharedPlay>& play, const QueuedEpisode& episode, int64_t priority,
+              const StateKey& key, Changes* changes);
   // Handle the followers of a play after a step, and after its end.
-  void Advance(Play* play, Changes* changes);
-  void End(Play* play, EpisodeResult result, Changes* changes);
+  void Advance(SharedPlay* play, Changes* changes);
+  void End(SharedPlay* play, EpisodeResult result, Changes* changes);
 
  private:
   struct Seen {
-    std::shared_ptr<Play> play;
+    std::shared_ptr<SharedPlay> play;
     int64_t steps, frames_left;
     double total_reward;
   };
@@ -88,7 +88,7 @@ class SharedPlays {
     std::unordered_map<Hash128::Value, Seen, First> states;
   };
 
-  void Place(Follower follower, Play* leader, Changes* changes);
+  void Place(Follower follower, SharedPlay* leader, Changes* changes);
   void AddResult(const Follower& follower, const EpisodeResult& of, Changes* changes);
 
   int64_t frames_per_step_ = 0;
