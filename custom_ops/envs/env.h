@@ -28,6 +28,7 @@ struct EnvSpec {
   std::vector<int64_t> behavior_shape;  // empty: the environment has no behavior
   std::vector<int64_t> render_shape;    // [height, width, 3]; empty: it cannot be rendered
   int64_t state_size = 0;               // numbers per state; 0: the environment has no state
+  bool keyed = false;                   // whether Key returns keys
 
   int64_t memory = 0;  // approximate bytes per environment; 0: negligible or unknown
 
@@ -66,7 +67,7 @@ class Env {
   // Write the current behavior for novelty search, behavior_bytes() long.
   virtual void Behavior(void* out) const;
 
-  // Return the key of the state after a step, or nothing if the family has none. Its cost may be that of several steps.
+  // Return the key of the state after a step, or nothing if it has none.
   virtual std::optional<StateKey> Key() const { return std::nullopt; }
 
   // Write the simulation's state, state_size numbers, such as the positions and velocities of a robot's joints.

@@ -56,8 +56,8 @@ class EnvPool {
   // episode's observations are added to its sums. Throws unless observations are float32 or float64.
   void ObserveNormalized(const std::vector<int64_t>& slots, float* out);
 
-  // Return the keys of the slots' states, [K]; nothing for a slot whose episode's end also depends on earlier steps:
-  // with a normalizer, or with a trajectory as behavior.
+  // Return the keys of the slots' states, [K], of a keyed environment. Nothing for a slot whose episode's end depends
+  // on earlier steps, too: with a normalizer, or with a trajectory as behavior.
   std::vector<std::optional<StateKey>> Keys(const std::vector<int64_t>& slots);
 
   // mean, std: [n], for the values of an observation. Throws if the number is set to different values. A dropped number

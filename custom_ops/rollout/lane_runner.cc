@@ -123,7 +123,7 @@ LaneRunner::LaneRunner(EnvPool* envs, Population* population, EpisodeQueue* queu
     ThrowInvalid("the population has ", population->rows(), " states, expected at least ", envs->slots(),
                  ", one for each slot");
   }
-  if (!population->recurrent()) queue->SharePlays(envs->spec().frame_skip);
+  if (envs->spec().keyed && !population->recurrent()) queue->SharePlays(envs->spec().frame_skip);
   running_ = queue->lanes();
   try {
     for (int64_t lane = 0; lane < queue->lanes(); ++lane) {

@@ -144,7 +144,6 @@ class AtariEnv : public Env, public EpisodeInfo {
   }
 
   std::optional<StateKey> Key() const override {
-    if (game_->options.repeat_action_probability > 0) return std::nullopt;  // the rest depends on the seed, too
     Hash128 hash;
     if (!emulator_.AddState(&hash)) return std::nullopt;
     hash.Add(lives_);
@@ -253,6 +252,8 @@ class AtariFactory : public EnvFactory {
     spec_.behavior_dtype = DType::kUint8;
     spec_.behavior_shape = {static_cast<int64_t>(game_->options.behavior.size())};
     spec_.render_shape = {game_->height, kScreenWidth, 3};
+    // With sticky actions, the rest of an episode depends on the seed, too.
+    spec_.keyed = options_read.repeat_action_probability == 0 && options_read.chips == AtariChips::kOurs;
     spec_.memory = 370'000 + spec_.observation_bytes();
   }
 

@@ -181,7 +181,7 @@ double AtariEmulator::Act(ale::Action action, bool draws) {
 
 bool AtariEmulator::AddState(Hash128* hash) const {
   const std::string game = ale_->romSettings->rom();
-  if (tia_ == nullptr || game == "chopper_command" || game == "miniature_golf") return false;
+  if (game == "chopper_command" || game == "miniature_golf") return false;
   const std::string saved = ale_->cloneState(/*include_rng=*/false).serialize();
   hash->Add(saved.data(), saved.size());
   return tia_->AddUnsaved(hash);

@@ -35,7 +35,7 @@ class AtariEmulator {
   double Act(ale::Action action, bool draws);
 
   // Add to the hash all that later frames depend on without sticky actions. Returns false within a frame, for games of
-  // which ALE does not save the whole state, and with ALE's chips.
+  // which ALE does not save the whole state. Requires our chips.
   bool AddState(Hash128* hash) const;
 
   static constexpr int kRamBytes = 128;

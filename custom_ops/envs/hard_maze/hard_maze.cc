@@ -143,6 +143,7 @@ class HardMazeFactory : public EnvFactory {
     spec_.behavior_shape = {2};
     spec_.render_shape = {maze_->screen->height(), maze_->screen->width(), 3};
     spec_.state_size = 5;
+    spec_.keyed = true;
     spec_.steps_per_task = 64;
     if (!maze_->image) spec_.observations_per_task = 64;
   }

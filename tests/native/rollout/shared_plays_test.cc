@@ -87,6 +87,7 @@ class MeetingFactory : public EnvFactory {
     spec_.num_actions = 3;
     spec_.frame_skip = kSkip;
     spec_.behavior_shape = {1};
+    spec_.keyed = true;
   }
   const EnvSpec& spec() const override { return spec_; }
   std::unique_ptr<Env> Make() override { return std::make_unique<Meeting>(absolute_); }
