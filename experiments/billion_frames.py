@@ -68,7 +68,7 @@ def draw(runs: list[neuroevo.Run], out: Path) -> None:
     """Draw a panel for each run."""
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(len(runs), figsize=(8, 4 * len(runs)), squeeze=False, layout="constrained")
+    figure, panels = pyplot.subplots(len(runs), figsize=(10, 4 * len(runs)), squeeze=False, layout="constrained")
     for run, (panel,) in zip(runs, panels, strict=True):
         metrics, game = run.metrics, run.config.env.name
         frames, known = metrics["frames_total"] / 1e6, PUBLISHED[game]
@@ -84,7 +84,7 @@ def draw(runs: list[neuroevo.Run], out: Path) -> None:
             text = f"reruns of the 2018 code: {', '.join(f'{each:,.0f}' for each in known.reruns)}"
             panel.plot([1000], [score], "k_", markersize=14, label=text if index == 0 else None)
         panel.set(title=f"{game}, seed {run.config.training.seed}", xlabel="frames (millions)", ylabel="return")
-        panel.legend(fontsize=7, loc="lower right")
+        panel.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(out, dpi=110)
 
 
