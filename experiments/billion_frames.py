@@ -46,7 +46,7 @@ def describe(run: neuroevo.Run) -> str:
         f"{rows[-1]['frames_total'] / 1e6:,.0f}M",
         f"{said['mean']:,.0f} ± {said['standard_error']:,.0f}",
         f"{said['median']:,.0f} ({said['min']:,.0f} to {said['max']:,.0f})",
-        f"{len(set(said['returns']))}",
+        f"{said['different_returns']}",
         f"{lengths.mean():,.0f} ({lengths.min():,} to {lengths.max():,})",
         f"{PUBLISHED[run.config.env.name].ga:,.0f}",
     ]

@@ -67,7 +67,7 @@ class SharedPlays {
   // Return whether the state after the next step of an episode with this number of steps matters.
   bool Watches(const QueuedEpisode& episode, int64_t steps) const;
 
-  // Let an episode follow an earlier one that was in its state; return false if there is none, so that it is played on.
+  // Let an episode follow an earlier one that was in its state. Returns false without such an episode: it continues.
   bool Follow(const std::shared_ptr<SharedPlay>& play, const QueuedEpisode& episode, int64_t priority,
               const StateKey& key, Changes* changes);
   // Handle the followers of a play after a step, and after its end.

@@ -102,7 +102,6 @@ class LocalEvaluator(Closing):
             device = "cpu"
         self.device = library.choose_device(device)
         environment = env if isinstance(env, Environment) else registry.find(env, env_options)
-        self._environment = environment
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
         dtype = check_networks(networks, environment, kind)
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):

@@ -14,7 +14,7 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import Recorded
 from neuroevo.core.errors import UserError
-from neuroevo.rollout.reference_batch import COUNT, make_pool
+from neuroevo.rollout.reference_batch import COUNT, draw_reference_batch, make_pool
 from neuroevo.runs.database import Database
 from neuroevo.runs.values import checksum
 from neuroevo.system.reading import parse_json
@@ -109,6 +109,11 @@ def read_reference(database: Database, config: Config) -> np.ndarray | None:
             f"expected {dtype} {list(shape)}"
         )
     return batch
+
+
+def draw_reference(config: Config) -> np.ndarray:
+    """Draw the reference batch of a run that does not start from another run, [128, ...]."""
+    return draw_reference_batch(config.environment.spec, config.training.seed)
 
 
 def _plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ from neuroevo.core.genome import Genome, from_json, to_json
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import inline
 from neuroevo.core.tree import centers_of
-from neuroevo.rollout.reference_batch import draw_reference_batch
+from neuroevo.runs.about import draw_reference
 from neuroevo.system.reading import parse_toml, read_text
 
 SUFFIX = ".toml"
@@ -75,7 +75,7 @@ def genome_text(
             f"the elite of generation {generation} is made of weights, expected one made of seeds alone; other "
             "formats, such as npz, contain the weights"
         )
-    if batch is not None and not np.array_equal(batch, draw_batch(config)):
+    if batch is not None and not np.array_equal(batch, draw_reference(config)):
         raise UserError(
             "the run's reference batch comes from the run in training.start_from, expected one drawn from training.seed"
         )
@@ -87,11 +87,6 @@ def genome_text(
         lines += ["", "[genome.normalizer]"]
         lines += [f"{name} = {inline(getattr(normalizer, name).tolist())}" for name in ("mean", "std")]
     return config.toml() + "\n".join([*lines, ""])
-
-
-def draw_batch(config: Config) -> np.ndarray:
-    """Draw the reference batch of a run that does not start from another run, [128, ...]."""
-    return draw_reference_batch(config.environment.spec, config.training.seed)
 
 
 def read_genome_file(path: Path) -> GenomeFile:

@@ -17,10 +17,10 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.tree import centers_of
-from neuroevo.runs.about import About, read_about, read_reference
+from neuroevo.runs.about import About, draw_reference, read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
-from neuroevo.runs.genome_file import SUFFIX, check_network, draw_batch, read_genome_file
+from neuroevo.runs.genome_file import SUFFIX, check_network, read_genome_file
 from neuroevo.runs.paths import CONFIG, check_run, readable
 from neuroevo.runs.rebuilt import state_after, weights_of
 from neuroevo.runs.state_rows import generations_of_states, read_state_of
@@ -187,7 +187,7 @@ class RunReader:
             UserError: The batch is missing or damaged.
         """
         if self._file is not None:
-            return draw_batch(self.config) if self.config.needs_reference else None
+            return draw_reference(self.config) if self.config.needs_reference else None
         with self._database() as database:
             return read_reference(database, self.config)
 

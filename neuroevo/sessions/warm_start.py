@@ -11,7 +11,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import NotTrustedError, UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, shown
-from neuroevo.rollout.reference_batch import draw_reference_batch
+from neuroevo.runs.about import draw_reference
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.state import TrainState, start
 
@@ -68,7 +68,7 @@ def reference_of(config: Config, other: RunReader | None = None) -> np.ndarray |
     if not config.needs_reference:
         return None
     kept = None if other is None else other.reference_batch()
-    return draw_reference_batch(config.environment.spec, config.training.seed) if kept is None else kept
+    return draw_reference(config) if kept is None else kept
 
 
 def _refuse(path: str, reason: str) -> NoReturn:

@@ -70,6 +70,24 @@ def test_players_look_for_a_named_module_in_the_driver_s_folder_after_all_others
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.slow
+def test_identical_episodes_are_played_once_on_a_cluster(cluster):
+    program = """
+import sys
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
+from neuroevo.sessions.evaluators import make_evaluator
+from tests.support.runs import config
+changes = {"env": {"name": "pong", "options": {"noop_max": 2}}, "cluster": {"address": sys.argv[1]}}
+with make_evaluator(config(**changes)) as evaluator:
+    outcomes = evaluator.evaluate([Episode(Genome(genome), seed, 7) for genome in range(3) for seed in range(20)])
+    print("steps", outcomes.steps.sum(), evaluator.work().steps)
+"""
+    command = [sys.executable, "-c", program, cluster.address]
+    output = finish(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    assert "steps 420 42" in output.splitlines()
+
+
 @pytest.mark.thorough
 @pytest.mark.slow
 def test_a_driver_killed_within_a_generation(cluster, tmp_path):
