@@ -122,6 +122,7 @@ class Rollout:
             backend=backend,
             engine=engine,
             kind=self._kind,
+            share_plays=False,
         )
         own = self._evaluator
         self.threads, self.lanes, self.slots, self.frame_skip = own.threads, own.lanes, own.slots, own.frame_skip
@@ -153,9 +154,7 @@ class Rollout:
             while self._left < 2 * piece:
                 seeds = range(self._next_seed, self._next_seed + piece)
                 episodes = [Episode(self._genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
-                # Episodes of one genome in separate batches, since in one batch they would share plays.
-                for batch in [[each] for each in episodes] if self._genomes == "same" else [episodes]:
-                    self._evaluator.submit(batch, parents=[] if self._genomes == "random" else [self._center])
+                self._evaluator.submit(episodes, parents=[] if self._genomes == "random" else [self._center])
                 self._next_seed, self._left = self._next_seed + piece, self._left + piece
             self._left -= sum(len(results) for _, results in self._evaluator.results(1, _WAIT_SECONDS))
         self._evaluator.results(0, 0)

@@ -19,10 +19,9 @@ from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes, shared_plays
+from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
-from neuroevo.envs import registry
 from neuroevo.native.weights import NativeWeights
 from neuroevo.system.signals import deferred_signals
 
@@ -52,7 +51,6 @@ class ClusterEvaluator(Closing):
 
     def __init__(self, cluster: Cluster, machines: Machines, network: int = 0):
         self._machines, self._network = machines, network
-        self._environment = registry.find(machines.settings.env, machines.settings.env_options)
         self._dispatcher = Dispatcher(cluster, self._machines)
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name
         self._next_batch = 0
@@ -88,17 +86,16 @@ class ClusterEvaluator(Closing):
             EnvironmentFailure: An environment failed on one of the machines. This exception and KeyboardInterrupt close
                 the evaluator.
         """
-        played, plays = shared_plays(episodes, self._environment.starts([each.seed for each in episodes]))
-        batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype, on_results, plays)
-        if not played:
+        batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype, on_results)
+        if not episodes:
             return batch
         with self._closed_on_failure(), deferred_signals():
             self._require_open()
-            table = table_of(played, self._network)
+            table = table_of(episodes, self._network)
             vectors = [self._reference(center) for center in table.tree.centers]
             where = ray.put(replace(table, tree=table.tree.without_weights())), vectors
             number, self._next_batch = self._next_batch, self._next_batch + 1
-            self._dispatcher.add(number, Sent(batch, played, priority, where))
+            self._dispatcher.add(number, Sent(batch, episodes, priority, where))
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:

@@ -103,8 +103,8 @@ class Report:
 
     Attributes:
         results: Pairs of a batch's number and its new results, whose ids are indices in the batch.
-        work: Work since the client's first call: steps of the client's finished episodes, and the time of the player's
-            worker threads, which work for all clients.
+        work: Work since the client's first call: the client's share of the played steps, in proportion to the steps of
+            its finished episodes, and the time of the player's worker threads, which work for all clients.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
@@ -159,6 +159,7 @@ class Player(Closing):
         self._clients: dict[str, _Client] = {}
         self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the batch of the local evaluator
         self._news = threading.Condition()  # new results; its lock also guards the attributes above
+        self._steps = 0  # played so far, and attributed to clients
         self._failure: BaseException | None = None
         self._collector = threading.Thread(target=self._collect, name="results", daemon=True)
         self._collector.start()
@@ -222,7 +223,7 @@ class Player(Closing):
             own.waits_for = None
             self.check()
             results, own.results, own.new = own.results, [], 0
-            return Report(results, replace(self._evaluator.work() - own.before, steps=own.steps))
+            return Report(results, replace(self._evaluator.work() - own.before, steps=round(own.steps)))
 
     def forget(self, client: str) -> None:
         """Drop the data of a disconnected client, once its episodes are finished.
@@ -253,23 +254,26 @@ class Player(Closing):
                 with self._news:
                     wanted = [own.waits_for - own.new for own in self._clients.values() if own.waits_for is not None]
                 new = self._evaluator.results(max(1, min(wanted, default=1)))
+                if not new:
+                    continue
                 with self._news:
-                    for batch, results in new:
-                        self._sort(batch, results)
-                    if new:
-                        self._news.notify_all()
+                    self._sort(new)
+                    self._news.notify_all()
         except BaseException as error:
             with self._news:
                 self._failure = error
                 self._news.notify_all()
 
-    def _sort(self, batch: Batch, results: EpisodeResults) -> None:
-        own, piece = self._pieces[batch]
-        own.results.append((piece.batch, replace(results, ids=piece.episodes[results.ids])))
-        own.new += len(results)
-        own.steps += int(results.steps.sum())
-        if not batch.left:
-            del self._pieces[batch]
+    def _sort(self, new: Sequence[tuple[Batch, EpisodeResults]]) -> None:
+        before, self._steps = self._steps, self._evaluator.work().steps
+        share = (self._steps - before) / max(1, sum(int(results.steps.sum()) for _, results in new))
+        for batch, results in new:
+            own, piece = self._pieces[batch]
+            own.results.append((piece.batch, replace(results, ids=piece.episodes[results.ids])))
+            own.new += len(results)
+            own.steps += share * int(results.steps.sum())
+            if not batch.left:
+                del self._pieces[batch]
 
 
 @dataclass(eq=False)
@@ -280,5 +284,5 @@ class _Client:
     readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch
     results: list[tuple[int, EpisodeResults]] = field(default_factory=list)  # since its last report
     new: int = 0  # number of episodes in `results`
-    steps: int = 0
+    steps: float = 0.0
     waits_for: int | None = None  # number of episodes that a pending results() waits for

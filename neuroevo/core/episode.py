@@ -43,33 +43,6 @@ class Episode:
         return made.digest()
 
 
-def shared_plays(
-    episodes: Sequence[Episode], starts: Sequence[int] | None
-) -> tuple[Sequence[Episode], np.ndarray | None]:
-    """Group episodes that are identical although their seeds differ, so that each group is played once.
-
-    Args:
-        episodes: Episodes, [N].
-        starts: Initial state of each episode, [N], or None, as returned by Environment.starts().
-
-    Returns:
-        The first episode of each group, [P]; and the index of each episode's group, int64 [N], for Batch. All episodes
-        and None if the initial states are unknown.
-    """
-    if starts is None:
-        return episodes, None
-    groups: dict[object, int] = {}
-    first: list[Episode] = []
-    plays = np.zeros(len(episodes), np.int64)
-    for index, (episode, start) in enumerate(zip(episodes, starts, strict=True)):
-        key = episode.genome, start, episode.max_steps, episode.normalizer
-        if key not in groups:
-            groups[key] = len(first)
-            first.append(episode)
-        plays[index] = groups[key]
-    return first, plays
-
-
 @dataclass(frozen=True)
 class Outcomes:
     """Results of N episodes, in the order in which they were requested.
@@ -181,8 +154,6 @@ class Batch:
     """Submitted episodes and their results so far.
 
     Attributes:
-        plays: Number of episodes to play, P; less than N if episodes share plays.
-        plays_left: Number of these that are unfinished.
         returns: Returns, float64 [N]; 0 for unfinished episodes.
         steps: Numbers of decisions, int64 [N]; 0 for unfinished episodes.
         over: Number of finished episodes.
@@ -200,7 +171,6 @@ class Batch:
         behavior_size: int = 0,
         behavior_dtype: DTypeLike = np.float64,
         on_results: OnResults | None = None,
-        plays: np.ndarray | None = None,
     ):
         """Create a batch of unfinished episodes.
 
@@ -209,10 +179,7 @@ class Batch:
             behavior_size: Length of a behavior, B; 0 if behaviors are not recorded.
             behavior_dtype: Dtype of the behaviors.
             on_results: Called with the results that book() has recorded.
-            plays: Play of each episode, as returned by shared_plays(), int64 [N]; None if every episode is played.
         """
-        self._play_of = plays
-        self.plays = self.plays_left = episodes if plays is None else int(plays.max(initial=-1)) + 1
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
         self.observation_sums: np.ndarray | None = None
@@ -224,20 +191,14 @@ class Batch:
         self._waiting: dict[int, np.ndarray] = {}  # sums of later episodes by index
         self._on_results = on_results
 
-    def book(self, results: EpisodeResults) -> EpisodeResults:
-        """Record the results of finished plays.
+    def book(self, results: EpisodeResults) -> None:
+        """Record the results of finished episodes.
 
         Args:
-            results: The results; ids are indices of plays, all different. Without shared plays, these are indices in
-                the batch.
-
-        Returns:
-            The results of all episodes that share these plays; ids are indices in the batch.
+            results: The results; ids are indices in the batch, all different.
         """
         if not len(results):
-            return results
-        self.plays_left -= len(results)
-        results = self._of_episodes(results)
+            return
         self.returns[results.ids], self.steps[results.ids] = results.returns, results.steps
         self.over += len(results)
         self.is_over[results.ids] = True
@@ -261,17 +222,6 @@ class Batch:
             self._added += 1
         if self._on_results is not None:
             self._on_results(results)
-        return results
-
-    def _of_episodes(self, results: EpisodeResults) -> EpisodeResults:
-        """Return the results of the episodes that share these plays."""
-        if self._play_of is None:
-            return results
-        place = np.full(self.plays, -1)
-        place[results.ids] = np.arange(len(results))
-        places = place[self._play_of]
-        ids = np.flatnonzero(places >= 0)
-        return replace(results.at(places[ids]), ids=ids)
 
     @property
     def left(self) -> int:

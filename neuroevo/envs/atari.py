@@ -167,13 +167,6 @@ class AtariGame(Environment):
             )
         return options
 
-    def starts(self, seeds: Sequence[int]) -> Sequence[int] | None:
-        """Return the number of no-op frames of each seed; None with sticky actions, which also depend on the seed."""
-        most = self.options.noop_max
-        if self.options.repeat_action_probability > 0:
-            return None
-        return [1 + _splitmix64(seed) % most if most else 0 for seed in seeds]
-
     def _wrong_version(self) -> str | None:
         """Return why a name's version or suffix is invalid or unsupported; None if the name is supported."""
         prefix, _, suffix, version = _parts(self.given_name)
@@ -185,14 +178,6 @@ class AtariGame(Environment):
         if number in (0, 4) and not kind and not prefix:
             return f"Gymnasium's environment of that name skips 2 to 4 frames, drawn again in each step; {expected}"
         return f"Gymnasium has no environment of that name; {expected}"
-
-
-def _splitmix64(seed: int) -> int:
-    """Return the number from which custom_ops/envs/atari/atari.cc draws a seed's no-ops."""
-    mixed = (seed + 0x9E3779B97F4A7C15) % 2**64
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
-    return mixed ^ mixed >> 31
 
 
 def _parts(name: str) -> tuple[str, str, str, str]:

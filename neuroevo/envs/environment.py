@@ -246,18 +246,6 @@ class Environment(ABC):
             return None
         return UserFile(self.file_option, Path(os.path.expanduser(given)).resolve())
 
-    def starts(self, seeds: Sequence[int]) -> Sequence[int] | None:
-        """Return the initial state of the episode of each seed, as a number.
-
-        Args:
-            seeds: Seeds of episodes, [N].
-
-        Returns:
-            Numbers, [N]: with equal numbers and equal actions, episodes are identical. None if every seed may start a
-            different episode.
-        """
-        return None
-
     def settings(self) -> dict[str, Any]:
         """Return the family, name, and all options including defaults, for a run's record."""
         return {"family": self.family, "name": self.name, **asdict(self.options)}

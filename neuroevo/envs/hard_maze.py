@@ -92,10 +92,6 @@ class Maze(Environment):
         of = {key: [numbers for name, numbers in found if name == key] for key in _NUMBERS}
         return {"start": of["start"][0], "goal": of["goal"][0], "walls": of["wall"]} if all(of.values()) else None
 
-    def starts(self, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the same number for all seeds, since an episode does not depend on its seed."""
-        return [0] * len(seeds)
-
     def check(self) -> list[Problem]:
         """Report a missing or oversized map."""
         try:

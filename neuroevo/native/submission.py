@@ -101,18 +101,20 @@ def pack(
     frame_skip: int,
     dimensions: Sequence[int],
     first_id: int = 0,
+    genome_ids: Sequence[int] | None = None,
     source: Callable[[Genome], Source] = _from_its_root,
     normalizers: Mapping[Normalizer | None, int] | None = None,
     spreads: Mapping[Genome, int] = MappingProxyType({}),
 ) -> Submission:
-    """Pack episodes into arrays. Equal genomes are stored once.
+    """Pack episodes into arrays. Genomes with equal ids are stored once.
 
     Args:
         episodes: Episodes to play.
         frame_skip: Emulator frames per step.
         dimensions: D of each network.
-        first_id: Id of the first episode. The ids of the other episodes follow, then those of the genomes, so that all
-            ids are distinct.
+        first_id: Id of the first episode; the ids of the other episodes follow.
+        genome_ids: Id of each episode's genome, [E]; by default, equal genomes have the same id, and the ids follow
+            those of the episodes, so that all ids are distinct.
         source: Function that returns the source of a genome's weights; by default its root and all its mutations.
         normalizers: Numbers in the env pool of the episodes' normalizers; None: the episodes have no normalizers.
         spreads: Rows of the spreads of scaled mutations, keyed by a genome that has the spread as its root.
@@ -122,27 +124,32 @@ def pack(
             from is given.
     """
     numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
-    places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
-    sources = [source(genome) for genome in places]
+    if genome_ids is None:
+        first_genome, ids = first_id + len(episodes), dict[Genome, int]()
+        genome_ids = [ids.setdefault(episode.genome, first_genome + len(ids)) for episode in episodes]
+    genomes = dict(zip(genome_ids, (episode.genome for episode in episodes), strict=True))
+    places = {each: index for index, each in enumerate(genomes)}
+    sources = [source(genome) for genome in genomes.values()]
     for row, chain in sources:
         if chain and not chain[-1].kind.materialized and (row is None or len(chain) != 1):
             raise UserError(f"a mutation of {chain[-1].kind} has no row of its parent to start from")
-    dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
+    dense = [genome if row is None else None for genome, (row, _) in zip(genomes.values(), sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
     mutations = [
-        (network_index(genome), each) for genome, (_, chain) in zip(places, sources, strict=True) for each in chain
+        (network_index(genome), each)
+        for genome, (_, chain) in zip(genomes.values(), sources, strict=True)
+        for each in chain
     ]
-    first_genome = first_id + len(episodes)
     return Submission(
-        episode_ids=np.arange(first_id, first_genome, dtype=np.int64),
-        episode_genomes=_int64([places[episode.genome] for episode in episodes]),
+        episode_ids=np.arange(first_id, first_id + len(episodes), dtype=np.int64),
+        episode_genomes=_int64([places[each] for each in genome_ids]),
         episode_seeds=_int64([episode.seed for episode in episodes]),
         episode_max_frames=_int64([episode.max_steps * frame_skip for episode in episodes]),
         episode_normalizers=_int64([numbers[episode.normalizer] for episode in episodes]),
-        genome_ids=np.arange(first_genome, first_genome + len(places), dtype=np.int64),
-        genome_networks=np.array([network_index(genome) for genome in places], np.int32),
+        genome_ids=_int64(list(genomes)),
+        genome_networks=np.array([network_index(genome) for genome in genomes.values()], np.int32),
         genome_sources=_int64([-1 if row is None else row for row, _ in sources]),
-        genome_seeds=_int64([root_seed(genome) for genome in places]),
+        genome_seeds=_int64([root_seed(genome) for genome in genomes.values()]),
         genome_thetas=genome_thetas,
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
         chain_seeds=_int64([mutation.seed for _, mutation in mutations]),

@@ -12,7 +12,7 @@ import functools
 import math
 import threading
 import time
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -66,6 +66,8 @@ class LocalEvaluator(Closing):
         own_networks: Limits of genomes' own networks; None if all genomes have a network of `network`.
         reference_batch: Observations [B, ...] from which vbn layers compute their statistics and on which safe
             mutations compare networks; by default, for vbn layers, 128 observations of random play from seed 0.
+        share_plays: Whether episodes of a genome that reach the same state are played once from there on; outcomes are
+            identical. False for benchmarks.
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
@@ -97,6 +99,7 @@ class LocalEvaluator(Closing):
         kind: Kind = GAUSSIAN,
         own_networks: OwnNetworkLimits | None = None,
         reference_batch: np.ndarray | None = None,
+        share_plays: bool = True,
     ):
         if device == "auto" and own_networks is not None and own_networks.graphs:
             device = "cpu"
@@ -149,7 +152,8 @@ class LocalEvaluator(Closing):
         self.dimensions = population.dimensions
         self.weights = NativeWeights(configured, self.device, reference_batch)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
-        self._next_id = self._next_normalizer = 0
+        self._next_id = self._next_genome = self._next_normalizer = 0
+        self._shares = share_plays
         self._booking = threading.Lock()  # one thread may submit while another one receives results
         self._early: list[tuple[Batch, EpisodeResults]] = []  # recorded while a submission waited for places
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
@@ -226,7 +230,8 @@ class LocalEvaluator(Closing):
             batch = playing.batch
             own = results.of(first, len(batch.steps))
             if len(own):
-                new.append((batch, batch.book(own)))
+                batch.book(own)
+                new.append((batch, own))
             if not batch.left:
                 pool.drop_normalizers(playing.normalizers)
                 del self._playing[first]
@@ -278,19 +283,22 @@ class LocalEvaluator(Closing):
         if self._prepares:  # rows of genomes that are played without a further mutation
             rows.population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
+        ids = self._genome_ids(episodes)
         submission = pack(
             episodes,
             frame_skip=self.frame_skip,
             dimensions=self.dimensions,
             first_id=self._next_id,
+            genome_ids=ids,
             source=sources.__getitem__,
             normalizers=normalizers,
             spreads=spreads,
         )
+        played = dict(zip((episode.genome for episode in episodes), ids, strict=True))
         starts = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
         numbers = [number for number in normalizers.values() if number >= 0]
-        self._playing[self._next_id] = _Playing(batch, starts, numbers, networks)
-        self._next_id += len(episodes) + len(genomes)
+        self._playing[self._next_id] = _Playing(batch, starts, numbers, networks, played)
+        self._next_id += len(episodes)
         rollout.submit(submission, priority)
 
     def _with_places(self, episodes: Sequence[Episode]) -> tuple[Sequence[Episode], set[int]]:
@@ -305,6 +313,18 @@ class LocalEvaluator(Closing):
         translated = {genome: self._own.translated(genome) or genome for genome in own}
         played = [replace(each, genome=translated.get(each.genome, each.genome)) for each in episodes]
         return played, {genome.network for genome in translated.values() if isinstance(genome.network, int)}
+
+    def _genome_ids(self, episodes: Sequence[Episode]) -> list[int]:
+        """Return the id of each episode's genome; a genome that is being played keeps its id, to share its plays."""
+        known = ChainMap({}, *(playing.genomes for playing in list(self._playing.values())))
+        ids = []
+        for episode in episodes:
+            number = known.get(episode.genome) if self._shares else None
+            if number is None:
+                number = known[episode.genome] = self._next_genome
+                self._next_genome += 1
+            ids.append(number)
+        return ids
 
     def _rows_in_use(self) -> set[int]:
         """Return the rows from which queued or running episodes start."""
@@ -336,9 +356,11 @@ class _Playing:
         rows: Parent rows from which its episodes start.
         normalizers: Numbers of its normalizers.
         networks: Indices of genomes' own networks in it.
+        genomes: Ids of its genomes.
     """
 
     batch: Batch
     rows: set[int]
     normalizers: list[int]
     networks: set[int]
+    genomes: dict[Genome, int]

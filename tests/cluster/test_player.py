@@ -75,7 +75,8 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
         assert np.array_equal(outcomes.steps, expected[number].steps)
     done = player.results("run", 1, 0.0)
     assert done.results == [] and 0 < done.work.busy_seconds < done.work.thread_seconds
-    assert done.work.steps == sum(int(outcomes.steps.sum()) for outcomes in expected.values())
+    steps = sum(int(outcomes.steps.sum()) for outcomes in expected.values())
+    assert steps / 2 <= done.work.steps <= steps  # the two episodes of a genome are identical and may share a play
     player.submit("run", [], {}, over=[0, 1])
     with pytest.raises(KeyError):
         player.submit("run", [(pieces[0], 0)], {})  # it has forgotten the table
@@ -135,12 +136,14 @@ def test_clients_get_their_own_results(make_player):
         thread.join(120)
     for name, outcomes in expected.items():
         assert np.array_equal(found[name].outcomes.returns, outcomes.returns)
-        assert player.results(name, 1, 0.0).work.steps == int(outcomes.steps.sum())
+    steps = {name: player.results(name, 1, 0.0).work.steps for name in "abc"}
+    every = sum(int(outcomes.steps.sum()) for outcomes in expected.values())
+    assert min(steps.values()) > 0 and every / 2 - 1 <= sum(steps.values()) <= every + 1  # as above; rounded
     late = player.results("late", 1, 0.0).work  # which is not charged with what others had done before it came
     assert late.busy_seconds <= late.thread_seconds < player.results("b", 1, 0.0).work.thread_seconds
     player.forget("a")
     assert player.results("a", 1, 0.0).work.steps == 0
-    assert player.results("b", 1, 0.0).work.steps == int(expected["b"].steps.sum())
+    assert player.results("b", 1, 0.0).work.steps == steps["b"]
 
 
 def test_a_failure_reaches_every_client(make_player):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.benchmarks.replayed_generation import Apart, replay
+from experiments.benchmarks.replayed_generation import replay
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
@@ -38,11 +38,15 @@ def played(evaluator, episodes):
 def test_outcomes_equal_those_of_episodes_played_apart(name, options, network, limits, least):
     environment, behavior = registry.find(name, options), Behavior()
     genomes = Genome(1), Genome(1).child(2, 0.05)
-    with LocalEvaluator(environment, network, lanes=2, slots=5, behavior=behavior) as evaluator:
+    settings = {"lanes": 2, "slots": 5, "behavior": behavior}
+    with (
+        LocalEvaluator(environment, network, **settings) as evaluator,
+        LocalEvaluator(environment, network, **settings, share_plays=False) as apart,
+    ):
         for limit in limits:
             episodes = [Episode(genome, seed, limit) for genome in genomes for seed in SEEDS]
             found, steps = played(evaluator, episodes)
-            expected, every = played(Apart(evaluator), episodes)
+            expected, every = played(apart, episodes)
             for attribute in ("returns", "steps", "behaviors"):
                 assert np.array_equal(getattr(found, attribute), getattr(expected, attribute)), attribute
             assert every == expected.steps.sum() == found.steps.sum()
@@ -56,7 +60,9 @@ def test_episodes_that_are_cut_off_near_their_end(cut):
     with LocalEvaluator("kangaroo", "model", env_options=UBER, lanes=2, slots=4) as evaluator:
         length = int(evaluator.evaluate([Episode(genome, 0)]).steps[0])
         episodes = [Episode(genome, seed, length + cut) for seed in SEEDS]
-        found, expected = evaluator.evaluate(episodes), played(Apart(evaluator), episodes)[0]
+        found = evaluator.evaluate(episodes)
+    with LocalEvaluator("kangaroo", "model", env_options=UBER, share_plays=False) as evaluator:
+        expected = evaluator.evaluate(episodes)
     assert np.array_equal(found.returns, expected.returns) and np.array_equal(found.steps, expected.steps)
 
 
@@ -111,8 +117,27 @@ def test_a_recorded_generation_is_played_again(tmp_path):
         "env": {"name": "breakout", "options": {"noop_max": 0}},
     }
     train(RunFolder.create(tmp_path / "run", config(**tables)))
-    shared, every = replay(tmp_path / "run", 1, test_episodes=0)
-    assert (shared["shared plays"], every["shared plays"]) == (True, False)
-    assert [shared[phase]["episodes"] for phase in ("population", "validation", "test")] == [4, 60, 0]
-    assert [every[phase]["steps"] for phase in ("validation", "test")] == [300, 0]
-    assert shared["population"]["steps"] == 20 and shared["validation"]["steps"] < 150
+    phases = [replay(tmp_path / "run", 1, test_episodes=0)[phase] for phase in ("population", "validation", "test")]
+    assert [phase["episodes"] for phase in phases] == [4, 60, 0]
+    assert [phase["steps"] for phase in phases] == [20, 300, 0]
+    assert phases[0]["played"] == 20 and 0 < phases[1]["played"] < 150 and phases[2]["played"] == 0
+
+
+def test_submissions_share_plays_while_a_genome_is_played():
+    """Also with other cut-offs, priorities and parents. A genome that is no longer played is played from the start."""
+    parent = Genome(1)
+    genome = parent.child(2, 0.05)
+    with LocalEvaluator("hard_maze", "mlp", lanes=1, slots=2) as evaluator:
+        expected = {limit: evaluator.evaluate([Episode(genome, 0, limit)]).steps[0] for limit in (40, 60)}
+        before = evaluator.work().steps
+        submissions = [(60, 1, [parent]), (40, 0, [genome]), (60, 1, []), (60, 0, None)]
+        batches = [
+            evaluator.submit([Episode(genome, seed, limit)] * 3, priority, parents=parents)
+            for seed, (limit, priority, parents) in enumerate(submissions)
+        ]
+        found = [evaluator.wait(batch).steps.tolist() for batch in batches]
+        assert found == [[expected[limit]] * 3 for limit in (60, 40, 60, 60)]
+        assert evaluator.work().steps - before <= 3 * 60
+        before = evaluator.work().steps
+        evaluator.evaluate([Episode(genome, 0, 60)])
+        assert evaluator.work().steps - before == 60
