@@ -8,7 +8,6 @@ from functools import lru_cache
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from neuroevo.core.errors import UserError
 from neuroevo.networks.layers import Layer, unpack_weights
@@ -33,23 +32,19 @@ def initial_scales(text: str, dimension: int) -> np.ndarray:
     return scales
 
 
-def forward(text: str, statistics: np.ndarray | None = None) -> Forward:
+def forward(text: str) -> Forward:
     """Return the forward function of one network for one observation; use jax.vmap for batches.
 
     Args:
-        text: The network as text.
-        statistics: Statistics of its vbn layers, float32 [S], which are valid for one theta only; None without vbn.
+        text: The network as text, for vectors of float32 observations, without vbn layers.
 
     Returns:
         A function of theta, float32 [D], and an observation of the network's shape, that returns outputs, float32 [W].
     """
 
     def outputs(theta: jax.Array, observation: jax.Array) -> jax.Array:
-        network = unpack_weights(text, theta, statistics)  # type: ignore[arg-type]
         x = observation.astype(jnp.float32)
-        if network.dtype == "uint8":
-            x = x * jnp.float32(1 / 255)
-        for layer in network.layers:
+        for layer in unpack_weights(text, theta).layers:  # type: ignore[arg-type]
             x = _apply(layer, x)
         return x.reshape(-1)
 
@@ -61,7 +56,7 @@ def policy(text: str, bins: int) -> Forward:
     """Return the function from theta and an observation to an action.
 
     Args:
-        text: The network as text, without vbn layers.
+        text: The network as text, as for forward().
         bins: Network.action_bins: bins per action dimension, evenly spaced from -1 to 1 (argmax over the outputs of the
             bins); 0: the outputs are the action.
 
@@ -80,23 +75,15 @@ def policy(text: str, bins: int) -> Forward:
 
 
 def _apply(layer: Layer, x: jax.Array) -> jax.Array:
-    if layer.kind == "conv":
-        x = _convolution(layer, x)
-    elif layer.kind == "dense" and layer.kernel is not None:
+    if layer.kind == "dense" and layer.kernel is not None:
         # Each lane has its own weights. As a matrix product this takes XLA up to four times as long.
         x = jnp.sum(x.reshape(-1, 1) * layer.kernel, axis=0)
-    elif layer.kind in ("max_pool", "avg_pool"):
-        x = _pool(layer, x)
     elif layer.kind in _ACTIVATIONS:
         x = _ACTIVATIONS[layer.kind](x)
     elif layer.kind == "leaky_relu":
         x = jax.nn.leaky_relu(x, layer.slope)
     elif layer.kind == "layer_norm":
         x = jax.nn.standardize(x, epsilon=1e-3)
-    elif layer.kind == "vbn":
-        if layer.mean is None:
-            raise ValueError(f"the statistics of {layer.name} are missing, expected those of a reference batch")
-        x = (x - layer.mean) * layer.factor
     elif layer.kind != "bias":
         raise UserError(f"layer {layer.name} is not supported with a simulator on the accelerator")
     return x if layer.bias is None else x + layer.bias
@@ -108,22 +95,3 @@ _ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "silu": jax.nn.silu,
     "gelu": lambda x: jax.nn.gelu(x, approximate=True),
 }
-
-
-def _pool(layer: Layer, x: jax.Array) -> jax.Array:
-    window, strides, padding = (*layer.window, 1), (layer.stride, layer.stride, 1), layer.padding.upper()
-    if layer.kind == "max_pool":
-        return lax.reduce_window(x, -jnp.inf, lax.max, window, strides, padding)
-    sums = lax.reduce_window(x, 0.0, lax.add, window, strides, padding)
-    return sums / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, window, strides, padding)
-
-
-def _convolution(layer: Layer, x: jax.Array) -> jax.Array:
-    return lax.conv_general_dilated(
-        x[None],
-        jnp.asarray(layer.kernel),
-        window_strides=(layer.stride, layer.stride),
-        padding=layer.padding.upper(),
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        precision=lax.Precision.HIGHEST,
-    )[0]

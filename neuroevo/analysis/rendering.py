@@ -42,12 +42,14 @@ class Rendered:
     """Summary of a rendered video.
 
     Attributes:
-        outcomes: Outcomes of the M agents, one entry per episode.
+        names: Names of the M agents.
+        outcomes: Outcomes of the agents, one entry per episode.
         frames: Number of frames.
         fps: Frames per second.
         size: Width and height of a frame, in pixels.
     """
 
+    names: list[str]
     outcomes: list[Outcomes]
     frames: int
     fps: float
@@ -144,7 +146,7 @@ def render(
                     on_progress(len(outcomes), int(moment.steps.max()))
                 failures = {slot: failure for slot in range(len(agents)) if (failure := replay.pool.failure(slot))}
                 outcomes.append(Outcomes(moment.returns, moment.steps, failures))
-    return Rendered(outcomes, frames, fps, (width, height))
+    return Rendered([agent.name for agent in agents], outcomes, frames, fps, (width, height))
 
 
 def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:

@@ -85,12 +85,13 @@ class Run(RunReader):
         scale: int = 2,
         fps: float | None = None,
         captions: bool = True,
+        force: bool = True,
         on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
     ) -> Rendered | Page:
         """Render a video of an elite, as `neuroevo render` does, or an HTML page for a run on Brax.
 
         Args:
-            path: The file to write or replace: FILE.mp4 or FILE.gif, or FILE.html for a run on Brax.
+            path: The file to write: FILE.mp4 or FILE.gif, or FILE.html for a run on Brax.
             generation: The elite's generation; None for the last finished generation.
             members: Number of agents side by side: the elite, then the next best members.
             episodes: Number of episodes, shown one after another.
@@ -99,6 +100,7 @@ class Run(RunReader):
             scale: Width and height in the video of each pixel of a screen.
             fps: Frames per second; None for real time.
             captions: Whether to write names and returns above the screens.
+            force: Whether to replace a file.
             on_progress: Called with the number of finished episodes and the steps of the current episode.
 
         Returns:
@@ -106,7 +108,7 @@ class Run(RunReader):
 
         Raises:
             UserError: The generation does not exist, its members are no longer available, the suffix of the file is not
-                supported, or the environment has no screens.
+                supported, the file exists and `force` is False, or the environment has no screens.
         """
         from neuroevo.analysis.rendering import choose_agents, render
         from neuroevo.analysis.video.writer import check_format
@@ -118,16 +120,16 @@ class Run(RunReader):
 
             chosen = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}
             for name in (name for name, given in chosen.items() if given):
-                raise UserError(f"{name} applies to videos only; runs on Brax are rendered as a page with the elite")
+                raise UserError(f"{name} applies to videos only; a run on Brax is rendered as a web page of the elite")
             check_name(out)
             _, elite = self.elite(generation)
-            with written_aside(out, force=True) as aside:
+            with written_aside(out, force) as aside:
                 return write_page(
                     self.config, elite, seeds, aside, max_episode_steps=max_episode_steps, on_progress=on_progress
                 )
         check_format(out)
         _, agents = choose_agents(self, generation, members)
-        with written_aside(out, force=True) as aside:
+        with written_aside(out, force) as aside:
             return render(
                 self.config,
                 agents,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +12,11 @@ from neuroevo.benchmarks import env_rate, rates
 from neuroevo.core.errors import cannot_write
 from neuroevo.native import library, trace
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
 _MARGIN_SECONDS = 0.1  # a span is recorded when it ends, so the window needs whole spans before and after it
 _SHOWN_SECONDS = 1.0  # length of the trace in the file; viewers are slow with longer traces
 
 
-def pipeline(
-    game: str, network: str, seconds: float, trace_file: Path | None = None, **options: Unpack[rates.RolloutOptions]
-) -> dict[str, Any]:
+def pipeline(game: str, network: str, seconds: float, trace_file: Path | None = None, **options: Any) -> dict[str, Any]:
     """Measure rollouts, environments without networks, and the utilization of threads, lanes and GPU during rollouts.
 
     Args:
@@ -30,7 +25,7 @@ def pipeline(
         seconds: Duration of the rollouts in wall-clock seconds; environments without networks are measured for the same
             duration, half before and half after the rollouts.
         trace_file: File for a trace of the last second as JSON, for ui.perfetto.dev or chrome://tracing; None for none.
-        **options: As in RolloutOptions.
+        **options: As for rates.Rollout.
 
     Returns:
         The setup (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and

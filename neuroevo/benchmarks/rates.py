@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
@@ -18,45 +18,11 @@ from neuroevo.networks.network import DTYPES, named
 from neuroevo.rollout.engines import chosen_engine
 from neuroevo.rollout.evaluator import LocalEvaluator
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
 _MAX_EPISODE_STEPS = 5000  # as in training, since some random networks never start a game
 WARM_UP_SECONDS = 2.0
 _WAIT_SECONDS = 0.05  # longest wait for episodes to end, as in the evaluator
 _SIGMA = 0.02  # scale of low-rank noise, the default of evolution strategies
 GENOMES = ("random", "low_rank", "same")
-
-
-class RolloutOptions(TypedDict, total=False):
-    """Options of a Rollout; missing options have defaults, some of which depend on the machine.
-
-    Attributes:
-        threads: Worker threads; by default one per core.
-        lanes: Number of lanes; by default chosen for the threads and the device.
-        slots: Slots per lane; by default chosen for the threads and the device.
-        seed: Seed of genomes and episodes; 0 by default.
-        dtype: Arithmetic of the networks, "float32" (the default) or "int8".
-        device: Where networks are evaluated: "auto" (the default), "cpu" or "gpu".
-        backend: The population's backend; None for the device's default.
-        engine: Engine that runs the lanes: "auto" (the default), "native" or "tensorflow".
-        genomes: Genomes to play: "random" (the default), a freshly initialized network in each episode; "low_rank", a
-            center with different low-rank noise in each episode; "same", the same network in all episodes.
-        rank: Rank of the noise of "low_rank"; 1 by default.
-        env_options: Options of the environment; empty by default.
-    """
-
-    threads: int | None
-    lanes: int | None
-    slots: int | None
-    seed: int
-    dtype: str
-    device: str
-    backend: str | None
-    engine: str
-    genomes: str
-    rank: int
-    env_options: Mapping[str, object] | None
 
 
 class Rollout:
@@ -73,7 +39,8 @@ class Rollout:
         device: Where networks are evaluated: "auto", "cpu" or "gpu".
         backend: The population's backend; None for the device's default.
         engine: Engine that runs the lanes: "auto", "native" or "tensorflow".
-        genomes: Genomes to play: "random", "low_rank" or "same", as in RolloutOptions.
+        genomes: Genomes to play: "random", a freshly initialized network in each episode; "low_rank", a center with
+            different low-rank noise in each episode; or "same", the same network in all episodes.
         rank: Rank of the noise of "low_rank".
         env_options: Options of the environment.
 
@@ -173,14 +140,14 @@ class Rollout:
         self._evaluator.close()
 
 
-def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOptions]) -> dict[str, Any]:
+def rollout(game: str, network: str, seconds: float, **options: Any) -> dict[str, Any]:
     """Measure the steady-state throughput of rollouts, after a warm-up.
 
     Args:
         game: Name of the environment.
         network: Name of the network.
         seconds: Duration of the measurement in wall-clock seconds.
-        **options: As in RolloutOptions.
+        **options: As for Rollout.
 
     Returns:
         The setup (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and

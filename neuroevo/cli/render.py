@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +10,9 @@ import typer
 from neuroevo.cli.common import Debug, Trust, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import ElitePath, Force, Generation, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
     from neuroevo.core.episode import Outcomes
-    from neuroevo.runs.reader import RunReader
 
 
 def register(app: typer.Typer) -> None:
@@ -70,72 +67,38 @@ def render(
     writes a web page of the elite alone, in Brax's viewer, which the page loads from the Internet.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.analysis.evaluation import episode_seeds
-        from neuroevo.analysis.rendering import choose_agents
-        from neuroevo.analysis.rendering import render as play
-        from neuroevo.analysis.video.writer import check_format
-        from neuroevo.runs.reader import RunReader
-        from neuroevo.system.files import written_aside
+        from neuroevo.analysis.run import Run
+        from neuroevo.analysis.web_page import Page
 
-        reader = RunReader(run, trust=trust)
-        ending = "html" if reader.config.environment.accelerated else "mp4"
-        out = out or reader.folder / f"elite-{reader.finished(generation):06d}.{ending}"
-        if reader.config.environment.accelerated:
-            given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
-            for option in (option for option, chosen in given.items() if chosen):
-                raise UserError(
-                    f"--{option} applies to videos only; a run on Brax is rendered as a web page of the elite"
-                )
-            _page(reader, generation, episode_seeds(episodes, seed), out, max_episode_steps, force)
-            return
-        check_format(out)
-        generation, agents = choose_agents(reader, generation, members)
-        reference_batch = reader.reference_batch()
-        with written_aside(out, force) as aside, progress_bar(episodes) as bar:
-            seeds = episode_seeds(episodes, seed)
-            rendered = play(
-                reader.config,
-                agents,
-                seeds,
-                aside,
+        source = Run(run, trust=trust)
+        ending = "html" if source.config.environment.accelerated else "mp4"
+        generation = source.finished(generation)
+        out = out or source.folder / f"elite-{generation:06d}.{ending}"
+        with progress_bar(episodes) as bar:
+            made = source.render(
+                out,
+                generation=generation,
+                members=members,
+                episodes=episodes,
+                seed=seed,
                 max_episode_steps=max_episode_steps,
                 scale=scale,
                 fps=fps,
                 captions=captions,
-                reference_batch=reference_batch,
-                on_progress=lambda finished, step: bar(finished, f", step {step:,}"),
+                force=force,
+                on_progress=lambda finished, steps: bar(finished, f", {steps:,} steps"),
             )
-        for number, outcomes in enumerate(rendered.outcomes, start=1):
-            for m, agent in enumerate(agents):
-                print(f"episode {number}, {agent.name}: {_played(outcomes, m)}")
-        width, height = rendered.size
-        print(
-            f"wrote {out}: generation {generation} on {reader.config.env.name}, {rendered.frames:,} frames of "
-            f"{width}x{height}, {rendered.fps:g} per second",
-            flush=True,
-        )
-
-
-def _page(
-    reader: RunReader, generation: int | None, seeds: Sequence[int], out: Path, max_episode_steps: int, force: bool
-) -> None:
-    from neuroevo.analysis.web_page import check_name, write_page
-    from neuroevo.system.files import written_aside
-
-    check_name(out)
-    generation, elite = reader.elite(generation)
-    with written_aside(out, force) as aside, progress_bar(len(seeds)) as bar:
-        made = write_page(
-            reader.config,
-            elite,
-            seeds,
-            aside,
-            max_episode_steps=max_episode_steps,
-            on_progress=lambda finished, steps: bar(finished, f", {steps:,} steps"),
-        )
-    for number in range(len(seeds)):
-        print(f"episode {number + 1}: {_played(made.outcomes, number)}")
-    print(f"wrote {out}: generation {generation} on {reader.config.env.name}, {made.frames:,} moments", flush=True)
+        where = f"wrote {out}: generation {generation} on {source.config.env.name}, {made.frames:,}"
+        if isinstance(made, Page):
+            for number in range(episodes):
+                print(f"episode {number + 1}: {_played(made.outcomes, number)}")
+            print(f"{where} moments", flush=True)
+            return
+        for number, outcomes in enumerate(made.outcomes, start=1):
+            for index, name in enumerate(made.names):
+                print(f"episode {number}, {name}: {_played(outcomes, index)}")
+        width, height = made.size
+        print(f"{where} frames of {width}x{height}, {made.fps:g} per second", flush=True)
 
 
 def _played(outcomes: Outcomes, index: int) -> str:

@@ -199,11 +199,10 @@ def _json(text: str, path: Path | str) -> dict[str, Any]:
         raise UserError(
             f"{path} holds {_KINDS[type(values)]}: expected an object with the 2018 code's keys ({keys}, ...)"
         )
-    if (nearest_here := uber2018.instead_of(values)) is not None:
+    if "env_id" in values and "game" not in values:
         raise UserError(
             f"{path} is a file of the 2018 code for clusters, whose keys are not translated; expected a file of the "
-            "2018 code for GPUs, with game and model. The closest preset, which has its own settings: neuroevo train "
-            f"{nearest_here}"
+            "2018 code for GPUs, with game and model"
         )
     return values
 

@@ -1,4 +1,4 @@
-"""Suggestions for unknown and renamed keys of a configuration."""
+"""Suggestions for unknown keys of a configuration."""
 
 from __future__ import annotations
 
@@ -10,13 +10,6 @@ from neuroevo.config import uber2018
 from neuroevo.core.problems import NO_VALUE, Problem, nearest
 
 _ALIKE_ELSEWHERE = 0.7  # minimum similarity to a key of another section, stricter than nearest()
-
-RENAMED = {  # by section: keys of the first versions -> current keys
-    "algorithm": {"l2": "weight_decay", "optimiser": "optimizer", "validated": "validation_candidates"},
-    "algorithm.optimizer": {"stepsize": "learning_rate"},
-    "network": {"normalise_observations": "normalize_observations"},
-    "training": {"cutoff": "max_episode_steps", "timesteps": "total_steps"},
-}
 
 
 def respell(
@@ -38,11 +31,6 @@ def respell(
     for key, value in table.items():
         if key in own:
             continue
-        now = RENAMED.get(section, {}).get(key)
-        if now is not None and now in own:
-            problems.append(Problem(f"{section}.{key}", f"{key} was renamed to {now}", value))
-            known.setdefault(now, value)
-            continue
         meant, hint = _suggestion(key, section, keys, own)
         name = key if section == "" else f"{section}.{key}"
         kind = "section" if section == "" else "key"
@@ -50,14 +38,6 @@ def respell(
         problems.append(Problem(name, reason, NO_VALUE if isinstance(value, Mapping) else value))
         if meant in own:
             known.setdefault(meant, value)
-    for key, value in known.items():
-        was = RENAMED.get(f"{section}.{key}", {})
-        if isinstance(value, Mapping) and was.keys() & value.keys():
-            gone = [old for old in was if old in value]
-            problems += [
-                Problem(f"{section}.{key}.{old}", f"{old} was renamed to {was[old]}", value[old]) for old in gone
-            ]
-            known[key] = {was.get(name, name): each for name, each in value.items()}
     return known
 
 

@@ -6,13 +6,12 @@ have no counterpart here; its maze has a counterpart, but interprets the network
 codes, timesteps (total_steps here) are steps of the network (4 frames on Atari) in population and validation episodes.
 
 The files of the 2018 code for clusters (configurations) have other keys, which count differently, and are not
-translated; some presets have similar settings.
+translated.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,17 +52,6 @@ _PICKLES = (".pkl", ".pickle", ".p")
 _STEPSIZE = "stepsize"  # the optimizer's learning rate
 _RANKS = "centered_rank"
 _SIGN_MODES = ("sign", "centered_sign_rank")  # of the 2018 code for clusters
-_CLUSTER_KEYS = ("env_id", "policy", "config")
-_CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
-    (True, "ga"): "frostbite_ga",
-    (True, "es"): "es_frostbite",
-    (True, "ns"): "frostbite_ns_es",
-    (True, "nsr"): "frostbite_nsr_es",
-    (False, "ga"): "humanoid_ga",
-    (False, "es"): "es_humanoid",
-    (False, "ns"): "es_humanoid --set algorithm.name=ns_es",
-    (False, "nsr"): "es_humanoid --set algorithm.name=nsr_es",
-}
 
 
 @dataclass(frozen=True)
@@ -112,19 +100,6 @@ def translate(values: Mapping[str, Any]) -> Translation:
         else:
             table[ours] = value
     return of
-
-
-def instead_of(values: Mapping[str, Any]) -> str | None:
-    """Return the closest preset for a file of the 2018 code for clusters; None if it is not such a file."""
-    if "game" in values or not any(key in values for key in _CLUSTER_KEYS):
-        return None
-    env, policy = str(values.get("env_id", "")), values.get("policy")
-    kind = str(policy.get("type", "")) if isinstance(policy, Mapping) else ""
-    atari = "Atari" in kind if kind else "NoFrameskip" in env
-    algorithm = str(values.get("algo_type", "es" if "optimizer" in values else "ga"))
-    preset = _CLUSTER_PRESETS.get((atari, algorithm), _CLUSTER_PRESETS[atari, "es"])
-    name = re.sub(r"(NoFrameskip)?-v\d+$", "", env)
-    return preset if name in ("", "Frostbite", "Humanoid") else f"{preset} --set env.name={name}"
 
 
 def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:

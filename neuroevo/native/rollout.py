@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from neuroevo.core.behavior import Behavior
-from neuroevo.core.env_spec import EnvSpec
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
-from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.core.episode import EpisodeResults
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.ffi import Results, ref
 from neuroevo.native.library import call, core, end_stuck_environments
 from neuroevo.native.population import Population
-from neuroevo.native.submission import Submission, pack
-from neuroevo.networks.architectures import network_text
+from neuroevo.native.submission import Submission
 
 _PATIENCE = 2.0  # seconds that a step may take once the queue is closed, before its worker process is ended
-_WAIT_SECONDS = 0.05  # interval at which run_episodes() handles signals
 
 
 class Rollout:
@@ -111,63 +105,6 @@ class Rollout:
             if ended.value:
                 break
             end_stuck_environments(_PATIENCE)
-
-
-def run_episodes(
-    env: EnvSpec,
-    networks: Sequence[Callable[[str, int], list[str]]],
-    episodes: Sequence[Episode],
-    *,
-    lanes: int,
-    slots: int,
-    backend: str = "cpu",
-    dtype: str = "float32",
-    behavior: Behavior | None = None,
-    reference_batch: np.ndarray | None = None,
-) -> Outcomes:
-    """Play episodes, computing every genome from its chain.
-
-    Args:
-        env: Specification of the environment.
-        networks: Functions (observation line, num_actions) -> layer list with outputs for EnvPool.actions().
-        episodes: Episodes to play.
-        lanes: Number of lanes.
-        slots: Number of slots per lane.
-        backend: Backend of the population.
-        dtype: Dtype in which networks are evaluated.
-        behavior: Behavior to record of each episode; None to record nothing.
-        reference_batch: Observations from which vbn layers compute their statistics, for Population.set_reference().
-
-    Returns:
-        The outcomes in the order of the episodes.
-
-    Raises:
-        NativeError: An environment, a network or an episode is invalid.
-        UserError: A genome's center does not fit its network.
-    """
-    pool = EnvPool(env, lanes * slots)
-    if behavior is not None:
-        pool.record_behaviors(behavior.every, behavior.samples)
-    known: list[Normalizer] = list({each for episode in episodes if (each := episode.normalizer) is not None})
-    for each in known:
-        pool.set_normalizer(each.number, each.mean, each.std)
-    normalizers: dict[Normalizer | None, int] = {each: each.number for each in known}
-    shown = pool.observation_dtype.name, pool.observation_shape, pool.num_actions
-    population = Population(
-        [network_text(net, *shown) for net in networks], lanes * slots, backend, dtype, float_rows=0
-    )
-    if reference_batch is not None:
-        population.set_reference(reference_batch)
-    submission = pack(episodes, frame_skip=pool.frame_skip, dimensions=population.dimensions, normalizers=normalizers)
-    batch = Batch(len(episodes), pool.behavior_size, pool.behavior_dtype)
-    rollout = Rollout(pool, population, lanes=lanes, slots=slots)
-    try:
-        rollout.submit(submission)
-        while batch.left:
-            batch.book(rollout.results(batch.left, _WAIT_SECONDS))
-    finally:
-        rollout.close()
-    return batch.outcomes
 
 
 def _copied(pointer: ctypes._Pointer, shape: tuple[int, ...], dtype: type) -> np.ndarray:

@@ -16,13 +16,13 @@ from neuroevo.core.genome import Center, Genome, Mutation, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.native.weights import thetas_of
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.row_cache import RowCache
 from neuroevo.rollout.tensorflow.ops import load_ops
+from tests.support.native_rollout import run_episodes
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots per lane, threads
 SIGMA = float(np.float32(0.05))

@@ -17,11 +17,11 @@ from neuroevo.cli import app
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.randomness import held_out_seeds
 from neuroevo.envs import registry
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.runs.reader import RunReader
 from neuroevo.sessions import evaluators
 from tests.support.damage import forge
+from tests.support.native_rollout import run_episodes
 from tests.support.runs import new_run
 from tests.support.toy import ToyEvaluator
 

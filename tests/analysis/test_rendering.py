@@ -23,10 +23,10 @@ from neuroevo.core.randomness import held_out_seeds
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode, fps_of
+from tests.support.native_rollout import run_episodes
 from tests.support.runs import config, new_run
 from tests.support.toy import ToyEvaluator
 

@@ -16,13 +16,13 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import input_line, model, to_text
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.atari_reference import ReferenceEnv
+from tests.support.native_rollout import run_episodes
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 4)]  # lanes, slots of each, threads
 PLANS = [Behavior(), Behavior(samples=9), Behavior(1, 4), Behavior(7, 5), Behavior(1000, 2)]

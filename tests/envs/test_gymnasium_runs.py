@@ -201,9 +201,9 @@ def test_what_bench_cannot_measure():
 def test_the_engines_and_the_lane_runner_play_the_same(engine):
     from neuroevo.core.episode import Episode
     from neuroevo.core.genome import Genome
-    from neuroevo.native.rollout import run_episodes
     from neuroevo.networks import architectures
     from neuroevo.rollout.evaluator import LocalEvaluator
+    from tests.support.native_rollout import run_episodes
 
     genomes = [Genome(base).child(base + 1, 0.1) for base in range(4)]
     episodes = [Episode(genome, seed, 100) for genome in genomes for seed in (1, 2)]

@@ -22,12 +22,12 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import input_line, to_text
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.ops import load_ops
+from tests.support.native_rollout import run_episodes
 
 ERRORS = (tf.errors.InvalidArgumentError, tf.errors.NotFoundError)
 NONE = np.zeros(0, np.int64)

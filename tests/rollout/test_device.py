@@ -20,7 +20,6 @@ from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout import layout
@@ -28,6 +27,7 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.layout import default_layout
 from neuroevo.sessions.provenance import machine
 from tests.support import cuda_emulated
+from tests.support.native_rollout import run_episodes
 
 without_gpu = pytest.mark.skipif(library.gpu().usable, reason=f"there is a GPU: {library.gpu().name}")
 

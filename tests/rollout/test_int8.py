@@ -16,7 +16,6 @@ from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text
 from neuroevo.networks.network import Network
@@ -28,6 +27,7 @@ from tests.analysis.test_network_export import real_observations
 from tests.ops.test_population_ops import SCREEN, observations_for, thetas_for
 from tests.rollout.test_pipeline import LAYOUTS, assert_same, play, some_episodes
 from tests.support.int8_reference import outputs, weight_exponent
+from tests.support.native_rollout import run_episodes
 from tests.support.population_reference import OpPopulation, ReferenceNetwork, bits
 from tests.support.runs import count_rows
 

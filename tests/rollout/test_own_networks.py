@@ -12,10 +12,10 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import OwnNetworkLimits
 from neuroevo.core.genome import Center, Genome, Graft
 from neuroevo.envs import registry
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks.changes import ChangeLimits, changed
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
+from tests.support.native_rollout import run_episodes
 
 CASES = {
     "Hopper-v5": (Network("mlp", hidden=(8,)), OwnNetworkLimits(100, 20_000, 32), ("relu", "tanh", "silu"), 60),

@@ -17,10 +17,10 @@ from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
+from tests.support.native_rollout import run_episodes
 
 LAYOUTS = [(1, 1, 1), (3, 5, 4)]  # lanes, slots of each, threads
 SECONDS = 120  # until a subprocess counts as hung, on a busy machine

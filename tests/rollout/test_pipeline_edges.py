@@ -11,10 +11,10 @@ from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
+from tests.support.native_rollout import run_episodes
 
 HUGE = 6e11  # mutation scale that makes some activations infinite and some outputs NaN
 

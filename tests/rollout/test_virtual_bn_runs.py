@@ -21,7 +21,6 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_episodes
 from neuroevo.networks.architectures import input_line, model, to_text, virtual_bn
 from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
@@ -32,6 +31,7 @@ from neuroevo.sessions.evaluators import make_evaluator
 from neuroevo.sessions.folder import RunFolder
 from neuroevo.sessions.warm_start import first_state
 from tests.support.databases import change, query
+from tests.support.native_rollout import run_episodes
 from tests.support.population_reference import ReferenceNetwork, noise
 from tests.support.runs import config, read_rows, results, train
 
