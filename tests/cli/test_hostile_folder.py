@@ -56,7 +56,6 @@ PLAY = ("--episodes", "1", "--max-episode-steps", "5")
 BENCH = ("--seconds", "0.1", "--threads", "1")
 # Commands that start each kind of process, with the optional package that they require.
 COMMANDS = [
-    (None, ("--version",)),
     (None, ("train", "gymnasium.toml", "--out", "own")),
     (None, ("render", "gymnasium", "--out", "pendulum.gif", "--max-episode-steps", "5")),
     (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),

@@ -120,6 +120,7 @@ def test_first_observation_equals_ale_py(game):
         assert np.abs(pool.observe([0]) - np.rint(expected)).max() <= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("game", ["breakout", "seaquest", "freeway"])
 def test_equals_ale_py_with_restored_snapshots(game):
     # One emulator that restores a snapshot, as the pool does, instead of a fresh one per episode.

@@ -21,8 +21,8 @@ from neuroevo.config.template import start
 from neuroevo.core.problems import inline
 from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.system.reading import tomllib
+from tests.support.fork_server import fork_server, write_client
 from tests.support.pages import PAGES, ROOT, blocks_of, without_blocks
-from tests.support.small_server import served
 
 OTHERS = {"sweep": load_sweep}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -79,7 +79,7 @@ def test_blocks_run(path, tmp_path, monkeypatch, environment):
         else:
             script = folder / (block.title or f"block_{number}.py")
             script.write_text(block.text)
-            run(block, [sys.executable, script], folder, environment)
+            run(block, ["run_script", script], folder, environment)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -100,7 +100,9 @@ def environment(tmp_path_factory):
     (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     (folder / "python").chmod(0o755)
     path = os.pathsep.join([str(folder), os.environ["PATH"]])
-    with served(folder):
+    with fork_server() as address:
+        write_client(folder / "neuroevo", address, small=True)
+        write_client(folder / "run_script", address, script=True)
         yield {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
 
 

@@ -20,7 +20,7 @@ import neuroevo
 from neuroevo.sessions.evaluators import make_evaluator
 run = neuroevo.train(neuroevo.load_config({file!r}), out={out!r})
 assert len(run.rows()) == 2
-print("tensorflow" in sys.modules)
+print([name for name in ("tensorflow", "jax", "brax", "flax") if name in sys.modules])
 """
 
 
@@ -44,7 +44,7 @@ def test_a_run_goes_on_with_the_other_engine(tmp_path):
     assert results(tmp_path / "parts") == results(tmp_path / "whole")
 
 
-def test_a_run_imports_no_tensorflow(tmp_path):
+def test_a_run_imports_no_other_framework(tmp_path):
     kind = KINDS["ga_ns"]
     changes = {
         **kind,
@@ -55,7 +55,7 @@ def test_a_run_imports_no_tensorflow(tmp_path):
     file.write_text(config(**changes).toml())
     program = PROGRAM.format(file=str(file), out=str(tmp_path / "run"))
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout.splitlines()[-1:], done.returncode) == (["False"], 0), done.stderr
+    assert (done.stdout.splitlines()[-1:], done.returncode) == (["[]"], 0), done.stderr
 
 
 def test_which_is_chosen():

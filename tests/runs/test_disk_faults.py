@@ -26,7 +26,7 @@ SENTENCE = re.compile(
 def command(tmp_path_factory):
     """Run a neuroevo command in a process with injected faults."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LD_PRELOAD", disk_calls.environment(tmp_path_factory.mktemp("library"))["LD_PRELOAD"])
+        patch.setenv("LD_PRELOAD", disk_calls.environment()["LD_PRELOAD"])
         with toy_server() as run:
             patch.undo()
             yield run

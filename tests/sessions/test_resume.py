@@ -10,7 +10,6 @@ from neuroevo.runs.reader import RunReader
 from neuroevo.sessions.folder import RunFolder
 from tests.support.databases import checkpoints_of, delete_states_after, info_of, query, read_rows
 from tests.support.runs import config, contents, interrupted_run, new_run, play, results
-from tests.support.toy import ToyEvaluator
 
 ES = {"algorithm": {"name": "es", "population": 8, "sigma": 0.2}}
 SCHEDULES = {
@@ -29,15 +28,6 @@ def test_resumed_at_any_generation(tmp_path, whole_run, finished):
     assert folder.state.generation == finished
     play(folder)
     assert results(path) == whole_run()
-
-
-@pytest.mark.parametrize("call", range(0, 10, 3))
-def test_evolution_strategies_resumed_at_any_call(tmp_path, whole_run, call):
-    """Algorithms without validation, whose elites are centers, with weights in the states."""
-    with pytest.raises(KeyboardInterrupt):
-        new_run(tmp_path / "run", ToyEvaluator(interrupt_at=call), **ES)
-    play(RunFolder.resume(tmp_path / "run"))
-    assert results(tmp_path / "run") == whole_run(**ES)
 
 
 @pytest.mark.parametrize("finished", [1, 3])

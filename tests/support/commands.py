@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support.fork_server import ask, fork_server
 from tests.support.runs import config, count_rows
 
 ROOT = Path(__file__).parents[2]
@@ -22,24 +23,26 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 @contextmanager
 def toy_server() -> Iterator[Command]:
     """Yield a function that runs a command to its end, in a fork of a process with all imports."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.toy_server"],
-        cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as server:  # fmt: skip
+    with fork_server() as address:
 
-        def run(
-            *arguments: object, largest_file: int | None = None, **options: object
-        ) -> subprocess.CompletedProcess[str]:
-            """options: of tests.support.toy_server.become()."""
+        def run(*arguments: object, real: bool = False, **options: object) -> subprocess.CompletedProcess[str]:
+            """real: whether episodes are played, not by a ToyEvaluator. options: of fork_server.become()."""
             words = [str(argument) for argument in arguments]
-            command = {"arguments": words, "largest_file": largest_file, **options}
-            server.stdin.write(json.dumps(command, default=str) + "\n")
-            server.stdin.flush()
-            answer = json.loads(server.stdout.readline())
-            return subprocess.CompletedProcess(words, answer["code"], answer["stdout"], answer["stderr"])
+            (out, own_out), (err, own_err) = os.pipe(), os.pipe()
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            with ask(address, {"arguments": words, "toy": not real, **options}, [nothing, own_out, own_err]) as server:
+                for each in (nothing, own_out, own_err):
+                    os.close(each)
+                with ThreadPoolExecutor(2) as readers:
+                    stdout, stderr = readers.map(_read, (out, err))
+                return subprocess.CompletedProcess(words, int(server.recv(8)), stdout, stderr)
 
         yield run
-        server.stdin.close()
+
+
+def _read(pipe: int) -> str:
+    with open(pipe) as file:
+        return file.read()
 
 
 def start_endless(

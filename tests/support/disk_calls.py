@@ -6,10 +6,12 @@ disk_calls.cc, which Python's and SQLite's calls go through in a process that is
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import signal
 import struct
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,14 +40,18 @@ class Call:
     data: bytes
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """The environment of a process in which begin() can be called; the library is compiled into a folder."""
-    library = folder / "disk_calls.so"
-    if not library.exists():
-        source = Path(__file__).with_suffix(".cc")
-        command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"]
-        subprocess.run(command, check=True)
-    return {**os.environ, "LD_PRELOAD": str(library)}
+def environment() -> dict[str, str]:
+    """The environment of a process in which begin() can be called."""
+    return {**os.environ, "LD_PRELOAD": f"{_compiled().name}/disk_calls.so"}
+
+
+@functools.cache
+def _compiled() -> tempfile.TemporaryDirectory[str]:
+    """The folder of the library, which is deleted with the process."""
+    folder = tempfile.TemporaryDirectory()
+    source, library = Path(__file__).with_suffix(".cc"), f"{folder.name}/disk_calls.so"
+    subprocess.run(["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return folder
 
 
 def begin(folder: Path, record: Path | None = None, fault: tuple[int, int, bool] = (0, 0, False)) -> None:

@@ -258,7 +258,7 @@ def record(kind: str, base: Path) -> Disk:
     """
     disk, file = Disk(base), base.with_suffix(".calls")
     command = [sys.executable, "-m", "tests.support.power_cuts", "--record", kind, str(base), str(file)]
-    subprocess.run(command, check=True, cwd=ROOT, env=disk_calls.environment(base.parent))
+    subprocess.run(command, check=True, cwd=ROOT, env=disk_calls.environment())
     disk.play(disk_calls.recorded(file))
     assert disk.after(disk.length, _ALL) == _on_disk(base), "something was written that was not recorded"
     return disk
