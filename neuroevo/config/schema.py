@@ -140,7 +140,7 @@ class Hardware:
     cache_megabytes: Count = 600
     """Memory in megabytes for cached weights of parents, so that making an offspring takes one mutation."""
     engine: Annotated[str, one_of(("auto", "native", "tensorflow"))] = "auto"
-    """Engine that runs the lanes: the native core (also "auto"), or TensorFlow graphs (0.5 GB, start in seconds)."""
+    """Engine of the lanes: the native core (also "auto"), or TensorFlow graphs (0.65 GB or more, start in seconds)."""
 
     def __post_init__(self) -> None:
         lanes, slots = self.lanes or 1, self.slots or 1
