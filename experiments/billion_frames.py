@@ -3,7 +3,8 @@
     python -m experiments.billion_frames runs/frostbite_seed0 ... --out experiments/results/billion_frames.png
 
 It draws the curves of each run, with published scores as lines, and prints what the last elite reaches in 200 held-out
-episodes without a cut-off, and the generations whose elite was 100 points better than all elites before it.
+episodes without a cut-off, the generations whose elite was 100 points better than all elites before it, and the
+different returns of the members with the best episodes and of the last elites.
 
 Scores of the papers are those of their table for the genetic algorithm (Such et al. 2017, arXiv 1712.06567, 1 billion
 frames) and for random search; a rerun is an independent run of the code of 2018, one for each seed.
@@ -16,6 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import neuroevo
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import held_out_seeds
+from neuroevo.runs.members import MembersReader
+from neuroevo.sessions.evaluators import make_evaluator
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,37 @@ def jumps(run: neuroevo.Run, least: float = 100) -> list[str]:
     return found
 
 
+def different_returns(run: neuroevo.Run, members: int = 5, elites: int = 8) -> list[str]:
+    """Return lines with the different returns in 30 held-out episodes.
+
+    Args:
+        run: The run.
+        members: Number of members whose episode had the best returns of all generations.
+        elites: Number of the last different elites.
+    """
+    stored, rows = MembersReader(run.path), run.rows(fitness=False)
+    best = [
+        (max((fitness, index) for index, fitness in enumerate(row["fitness"])), row["generation"]) for row in run.rows()
+    ]
+    chosen: dict[Genome, str] = {}
+    for (fitness, index), generation in sorted(best, reverse=True)[:members]:
+        name = f"member {index} of generation {generation}, with {fitness:,.0f} in its episode"
+        chosen[stored.genomes(generation)[index]] = name
+    firsts: dict[Genome, str] = {}
+    for row in rows:
+        firsts.setdefault(run.elite(row["generation"])[1].genome, f"elite since generation {row['generation']}")
+    chosen |= dict(list(firsts.items())[-elites:])
+    seeds = held_out_seeds(30)
+    with make_evaluator(run.config, run.reference_batch()) as evaluator:
+        outcomes = evaluator.evaluate([Episode(genome, seed) for genome in chosen for seed in seeds])
+    lines = []
+    for name, returns in zip(chosen.values(), outcomes.returns.reshape(len(chosen), -1), strict=True):
+        lines.append(
+            f"{name}: mean {returns.mean():,.0f}; {', '.join(f'{each:,.0f}' for each in sorted(set(returns)))}"
+        )
+    return lines
+
+
 def draw(runs: list[neuroevo.Run], out: Path) -> None:
     """Draw a panel for each run."""
     from matplotlib import pyplot
@@ -100,7 +137,7 @@ def main() -> None:
     for run in options.runs:
         print(describe(run))
     for run in options.runs:
-        print("", f"{run.path.name}:", *jumps(run), sep="\n")
+        print("", f"{run.path.name}:", *jumps(run), "", *different_returns(run), sep="\n")
 
 
 if __name__ == "__main__":
