@@ -75,13 +75,11 @@ def different_returns(run: neuroevo.Run, members: int = 5, elites: int = 8) -> l
 
     Args:
         run: The run.
-        members: Number of members whose episode had the best returns of all generations.
+        members: Number of generations, those with the best episodes of members, of which the best member is listed.
         elites: Number of the last different elites.
     """
-    stored, rows = MembersReader(run.path), run.rows(fitness=False)
-    best = [
-        (max((fitness, index) for index, fitness in enumerate(row["fitness"])), row["generation"]) for row in run.rows()
-    ]
+    stored, rows = MembersReader(run.path), run.rows()
+    best = [(max((fitness, index) for index, fitness in enumerate(row["fitness"])), row["generation"]) for row in rows]
     chosen: dict[Genome, str] = {}
     for (fitness, index), generation in sorted(best, reverse=True)[:members]:
         name = f"member {index} of generation {generation}, with {fitness:,.0f} in its episode"

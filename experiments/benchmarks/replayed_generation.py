@@ -63,9 +63,10 @@ def replay(folder: Path, generation: int | None = None, test_episodes: int | Non
                 "played": evaluator.work().steps - steps,
                 "seconds": round(record.seconds, 1),
             }
-            returns = outcomes.returns.reshape(len(requested[0]), -1)
-            if phase == "population" and not np.array_equal(returns.mean(axis=1), recorded):
-                raise ValueError(f"the fitness of generation {generation} differs from the recorded fitness")
+            if phase == "population":
+                fitness = outcomes.returns.reshape(len(population), -1).mean(axis=1)
+                if not np.array_equal(fitness, recorded):
+                    raise ValueError(f"the fitness of generation {generation} differs from the recorded fitness")
     return found
 
 

@@ -101,7 +101,8 @@ class Run(RunReader):
             fps: Frames per second; None for real time.
             captions: Whether to write names and returns above the screens.
             force: Whether to replace a file.
-            on_progress: Called with the number of finished episodes and the steps of the current episode.
+            on_progress: Called with the number of finished episodes and the steps of the current episode, for a page of
+                all finished episodes.
 
         Returns:
             The outcomes, the number of frames and, for a video, its size.

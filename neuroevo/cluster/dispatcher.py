@@ -40,7 +40,7 @@ class Sent:
 
     Attributes:
         batch: The batch, which receives the results.
-        episodes: Its episodes to play.
+        episodes: Its episodes.
         priority: Batches with a lower priority number are played first.
         where: Ray's references to the table and to the vectors of its centers.
     """

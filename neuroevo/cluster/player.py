@@ -103,8 +103,8 @@ class Report:
 
     Attributes:
         results: Pairs of a batch's number and its new results, whose ids are indices in the batch.
-        work: Work since the client's first call: the client's share of the played steps, in proportion to the steps of
-            its finished episodes, and the time of the player's worker threads, which work for all clients.
+        work: Work since the client's first call: about the client's share of the played steps, in proportion to those
+            of its finished episodes, and the time of the player's worker threads, which work for all clients.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
@@ -158,8 +158,8 @@ class Player(Closing):
         self._fetch = fetch
         self._clients: dict[str, _Client] = {}
         self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the batch of the local evaluator
-        self._news = threading.Condition()  # new results; its lock also guards the attributes above
         self._steps = 0  # played so far, and attributed to clients
+        self._news = threading.Condition()  # new results; its lock also guards the attributes above
         self._failure: BaseException | None = None
         self._collector = threading.Thread(target=self._collect, name="results", daemon=True)
         self._collector.start()

@@ -66,8 +66,8 @@ class LocalEvaluator(Closing):
         own_networks: Limits of genomes' own networks; None if all genomes have a network of `network`.
         reference_batch: Observations [B, ...] from which vbn layers compute their statistics and on which safe
             mutations compare networks; by default, for vbn layers, 128 observations of random play from seed 0.
-        share_plays: Whether episodes of a genome that reach the same state are played once from there on; outcomes are
-            identical. False for benchmarks.
+        share_plays: Whether episodes of a genome that reach the same state may be played once from there on, which the
+            native engine does for environments whose states have keys; outcomes are identical. False for benchmarks.
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
@@ -294,7 +294,7 @@ class LocalEvaluator(Closing):
             normalizers=normalizers,
             spreads=spreads,
         )
-        played = dict(zip((episode.genome for episode in episodes), ids, strict=True))
+        played = dict(zip(map(_shared, episodes), ids, strict=True))
         starts = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
         numbers = [number for number in normalizers.values() if number >= 0]
         self._playing[self._next_id] = _Playing(batch, starts, numbers, networks, played)
@@ -315,13 +315,16 @@ class LocalEvaluator(Closing):
         return played, {genome.network for genome in translated.values() if isinstance(genome.network, int)}
 
     def _genome_ids(self, episodes: Sequence[Episode]) -> list[int]:
-        """Return the id of each episode's genome; a genome that is being played keeps its id, to share its plays."""
+        """Return the id of each episode's genome; a genome that is being played keeps its id, to share its plays.
+
+        It has an id for each cut-off: an episode that followed one with a later cut-off might be played from the start.
+        """
         known = ChainMap({}, *(playing.genomes for playing in list(self._playing.values())))
         ids = []
         for episode in episodes:
-            number = known.get(episode.genome) if self._shares else None
+            number = known.get(_shared(episode)) if self._shares else None
             if number is None:
-                number = known[episode.genome] = self._next_genome
+                number = known[_shared(episode)] = self._next_genome
                 self._next_genome += 1
             ids.append(number)
         return ids
@@ -341,6 +344,10 @@ class LocalEvaluator(Closing):
         return numbers
 
 
+def _shared(episode: Episode) -> tuple[Genome, int]:
+    return episode.genome, episode.max_steps
+
+
 def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
     """Return the genomes that have several children among these."""
     children = Counter(genome.parent for genome in genomes if genome.parent is not None)
@@ -356,11 +363,11 @@ class _Playing:
         rows: Parent rows from which its episodes start.
         normalizers: Numbers of its normalizers.
         networks: Indices of genomes' own networks in it.
-        genomes: Ids of its genomes.
+        genomes: Ids of its genomes, by genome and cut-off.
     """
 
     batch: Batch
     rows: set[int]
     normalizers: list[int]
     networks: set[int]
-    genomes: dict[Genome, int]
+    genomes: dict[tuple[Genome, int], int]

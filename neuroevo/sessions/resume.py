@@ -129,7 +129,7 @@ def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -
             key, was, value = "options", before.env.options, after.env.options
         raise UserError(
             f"{section}.{key} is {shown(was)} and cannot become {shown(value)} when a run is resumed; allowed changes: "
-            "total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster]"
+            "total_steps, generations, minutes, target of [training], [hardware], [cluster], [checkpoints], [logging]"
             + (f", {' and '.join(free)} of [env.options]" if free else "")
         )
 

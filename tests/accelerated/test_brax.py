@@ -241,7 +241,7 @@ def test_a_policy_with_bins_takes_the_best_one():
     ("options", "reason"),
     [
         (["--out", "elite.mp4"], "expected a name that ends in .html"),
-        (["--out", "elite.html", "--members", "2"], "members applies to videos only"),
+        (["--out", "elite.html", "--members", "2"], "--members applies to videos only"),
     ],
 )
 def test_pages_and_videos_are_not_mixed_up(trained, options, reason):

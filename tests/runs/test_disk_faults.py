@@ -23,7 +23,7 @@ SENTENCE = re.compile(
 
 
 @pytest.fixture(scope="module")
-def command(tmp_path_factory):
+def command():
     """Run a neuroevo command in a process with injected faults."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_PRELOAD", disk_calls.environment()["LD_PRELOAD"])

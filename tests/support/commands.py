@@ -41,7 +41,7 @@ def toy_server() -> Iterator[Command]:
 
 
 def _read(pipe: int) -> str:
-    with open(pipe) as file:
+    with open(pipe, encoding="utf-8", newline="") as file:
         return file.read()
 
 

@@ -41,9 +41,11 @@ def fork_server() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "tests.support.fork_server", f"{folder}/socket"]
         with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout.readline() == "ready\n"
-            yield words[-1]
-            server.kill()
+            try:
+                assert server.stdout.readline() == "ready\n"
+                yield words[-1]
+            finally:
+                server.kill()
 
 
 def ask(address: str, command: dict[str, Any], streams: Sequence[int]) -> socket.socket:
@@ -60,7 +62,10 @@ def ask(address: str, command: dict[str, Any], streams: Sequence[int]) -> socket
 
 
 def write_client(path: Path, address: str, **options: object) -> None:
-    """Write a program that has a server run what it is called with, with these options of become()."""
+    """Write a program that has a server run what it is called with, with these options of become().
+
+    As a server runs one command at a time, a command must not call such a program.
+    """
     path.write_text(CLIENT.format(python=sys.executable, ask=inspect.getsource(ask), options=options, address=address))
     path.chmod(0o755)
 
@@ -84,9 +89,9 @@ def become(client: socket.socket) -> dict[str, Any]:
 
     arguments: of the command, or a script's path and its arguments. script: whether it is a script. small: whether runs
     are tiny, as of small_neuroevo. toy: whether a ToyEvaluator plays the episodes. folder: where it is. variables: of
-    its environment. largest_file: bytes to which its files may grow. kill_at: the name of a file that it is killed
-    instead of renaming. fault: as of disk_calls.begin(), for the folder `in`; the number of calls is in the file
-    `count` in the end.
+    its environment, and all of them if it is small or a script. largest_file: bytes to which its files may grow.
+    kill_at: the name of a file that it is killed instead of renaming. fault: as of disk_calls.begin(), for the folder
+    `in`; the number of calls is in the file `count` in the end.
     """
     from neuroevo.sessions import evaluators
     from tests.support import disk_calls
@@ -99,6 +104,8 @@ def become(client: socket.socket) -> dict[str, Any]:
         os.dup2(file, number)
         os.close(file)
     signal.alarm(SECONDS)
+    if command.get("small") or command.get("script"):
+        os.environ.clear()
     os.environ.update(command.get("variables") or {})
     os.chdir(command.get("folder") or ROOT)
     if (most := command.get("largest_file")) is not None:

@@ -174,8 +174,8 @@ def test_a_trial_that_fails_does_not_stop_the_others_and_is_started_again(tmp_pa
     assert reasons[1] == [
         "ended with exit code 2",
         "neuroevo: algorithm.sigma is 0.5 and cannot become 0.002 when a run is resumed; "
-        "allowed changes: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], "
-        "emulator of [env.options]",
+        "allowed changes: total_steps, generations, minutes, target of [training], [hardware], [cluster], "
+        "[checkpoints], [logging], emulator of [env.options]",
     ]
     assert [bool(status_of(sweep, trial).reason) for trial in trials] == [True, True, False]
     again = run_toy_processes(sweep)[1]  # the output of the first attempt is not reported again
