@@ -117,11 +117,11 @@ class Run(RunReader):
 
         out, seeds = Path(path), episode_seeds(episodes, seed)
         if self.config.environment.accelerated:
-            from neuroevo.analysis.web_page import check_name, write_page
+            from neuroevo.analysis.web_page import check_name, check_options, write_page
 
-            chosen = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}
-            for name in (name for name, given in chosen.items() if given):
-                raise UserError(f"{name} applies to videos only; a run on Brax is rendered as a web page of the elite")
+            check_options(
+                {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}
+            )
             check_name(out)
             _, elite = self.elite(generation)
             with written_aside(out, force) as aside:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,12 @@ def check_name(path: Path) -> None:
     """Check that the name of a page has the suffix .html. UserError: it has another suffix."""
     if path.suffix.lower() != SUFFIX:
         raise UserError(f"{path} ends in '{path.suffix}', expected a name that ends in {SUFFIX} for a run on Brax")
+
+
+def check_options(given: Mapping[str, bool]) -> None:
+    """Check that no option of videos is given. UserError: the first one that is given, by its name."""
+    for name in (name for name, chosen in given.items() if chosen):
+        raise UserError(f"{name} applies to videos only; a run on Brax is rendered as a web page of the elite")
 
 
 def write_page(

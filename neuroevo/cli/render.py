@@ -10,7 +10,6 @@ import typer
 from neuroevo.cli.common import Debug, Trust, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import ElitePath, Force, Generation, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
     from neuroevo.core.episode import Outcomes
@@ -69,17 +68,20 @@ def render(
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.run import Run
-        from neuroevo.analysis.web_page import Page
+        from neuroevo.analysis.web_page import Page, check_options
 
         source = Run(run, trust=trust)
         accelerated = source.config.environment.accelerated
         generation, _ = source.elite(generation)
         if accelerated:
-            given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
-            for option in (option for option, chosen in given.items() if chosen):
-                raise UserError(
-                    f"--{option} applies to videos only; a run on Brax is rendered as a web page of the elite"
-                )
+            check_options(
+                {
+                    "--members": members > 1,
+                    "--scale": scale != 2,
+                    "--fps": fps is not None,
+                    "--no-captions": not captions,
+                }
+            )
         out = out or source.folder / f"elite-{generation:06d}.{'html' if accelerated else 'mp4'}"
         with progress_bar(episodes) as bar:
             made = source.render(

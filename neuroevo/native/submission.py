@@ -127,18 +127,16 @@ def pack(
     if genome_ids is None:
         first_genome, ids = first_id + len(episodes), dict[Genome, int]()
         genome_ids = [ids.setdefault(episode.genome, first_genome + len(ids)) for episode in episodes]
-    genomes = dict(zip(genome_ids, (episode.genome for episode in episodes), strict=True))
-    places = {each: index for index, each in enumerate(genomes)}
-    sources = [source(genome) for genome in genomes.values()]
+    genome_of = dict(zip(genome_ids, (episode.genome for episode in episodes), strict=True))
+    places, genomes = {each: index for index, each in enumerate(genome_of)}, list(genome_of.values())
+    sources = [source(genome) for genome in genomes]
     for row, chain in sources:
         if chain and not chain[-1].kind.materialized and (row is None or len(chain) != 1):
             raise UserError(f"a mutation of {chain[-1].kind} has no row of its parent to start from")
-    dense = [genome if row is None else None for genome, (row, _) in zip(genomes.values(), sources, strict=True)]
+    dense = [genome if row is None else None for genome, (row, _) in zip(genomes, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
     mutations = [
-        (network_index(genome), each)
-        for genome, (_, chain) in zip(genomes.values(), sources, strict=True)
-        for each in chain
+        (network_index(genome), each) for genome, (_, chain) in zip(genomes, sources, strict=True) for each in chain
     ]
     return Submission(
         episode_ids=np.arange(first_id, first_id + len(episodes), dtype=np.int64),
@@ -146,10 +144,10 @@ def pack(
         episode_seeds=_int64([episode.seed for episode in episodes]),
         episode_max_frames=_int64([episode.max_steps * frame_skip for episode in episodes]),
         episode_normalizers=_int64([numbers[episode.normalizer] for episode in episodes]),
-        genome_ids=_int64(list(genomes)),
-        genome_networks=np.array([network_index(genome) for genome in genomes.values()], np.int32),
+        genome_ids=_int64(list(genome_of)),
+        genome_networks=np.array([network_index(genome) for genome in genomes], np.int32),
         genome_sources=_int64([-1 if row is None else row for row, _ in sources]),
-        genome_seeds=_int64([root_seed(genome) for genome in genomes.values()]),
+        genome_seeds=_int64([root_seed(genome) for genome in genomes]),
         genome_thetas=genome_thetas,
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
         chain_seeds=_int64([mutation.seed for _, mutation in mutations]),
