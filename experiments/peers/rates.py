@@ -17,7 +17,6 @@ from jax.sharding import Mesh, PartitionSpec
 from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.accelerated.networks import policy
-from neuroevo.accelerated.weights import NativeRows
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
@@ -48,7 +47,7 @@ def bare(simulator: BraxSimulator, width: int, devices: int, network: Network | 
     if network is not None:
         text = network.vector_text(simulator.observation_size, simulator.action_size)
         weights = NativeWeights([text])
-        thetas = NativeRows(text, weights.dimension(0)).rows([Genome(seed) for seed in range(width)])
+        thetas = np.stack([weights.theta(Genome(seed)) for seed in range(width)])
         act = jax.vmap(policy(text, network.action_bins))
     each = PartitionSpec("devices")  # type: ignore[no-untyped-call]
     mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))

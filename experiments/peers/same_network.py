@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,8 +10,7 @@ import jax
 import numpy as np
 
 from experiments.peers.experiment import Experiment
-from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.layers import unpack_weights
+from neuroevo.networks.layers import walk
 from neuroevo.networks.network import Network
 
 
@@ -31,9 +31,10 @@ def kernel_initializer(experiment: Experiment, observation_size: int, action_siz
         A function of key, shape and dtype that draws normal weights with the standard deviation of that shape's layer.
     """
     text = network_of(experiment).vector_text(observation_size, action_size)
-    theta = np.zeros(NativeWeights([text]).dimension(0), np.float32)
-    layers = unpack_weights(text, theta).layers
-    deviations = {layer.kernel.shape: layer.deviation for layer in layers if layer.kernel is not None}
+    deviations = {}
+    for (kind, *words), (size, *_), (units, *_) in walk(text):
+        if kind == "dense":
+            deviations[size, units] = np.float32(float(words[1]) / math.sqrt(size))
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> jax.Array:
         return jax.random.normal(key, shape, dtype) * deviations[tuple(shape)]

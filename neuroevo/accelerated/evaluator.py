@@ -21,7 +21,7 @@ from neuroevo.accelerated.lanes import Lanes, Look
 from neuroevo.accelerated.networks import policy
 from neuroevo.accelerated.program_state import NO_EPISODE, Stock
 from neuroevo.accelerated.simulator import Simulator
-from neuroevo.accelerated.weights import AcceleratedRows, NativeRows
+from neuroevo.accelerated.weights import GenomeRows
 from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
@@ -85,7 +85,7 @@ class AcceleratedEvaluator(Closing):
         self.network_texts = [layers]
         self.weights = NativeWeights(self.network_texts)
         self.dimension = self.weights.dimension(0)
-        self._rows = (NativeRows if self.device == "cpu" else AcceleratedRows)(layers, self.dimension)
+        self._rows = GenomeRows(self.weights)
         self._programs = Lanes(
             simulator,
             policy(layers, network.action_bins),

@@ -1,4 +1,4 @@
-"""JAX implementation of the package's networks: initial weights and outputs."""
+"""JAX implementation of the package's networks."""
 
 from __future__ import annotations
 
@@ -7,29 +7,11 @@ from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from neuroevo.core.errors import UserError
 from neuroevo.networks.layers import Layer, unpack_weights
 
 Forward = Callable[[jax.Array, jax.Array], jax.Array]
-
-
-def initial_scales(text: str, dimension: int) -> np.ndarray:
-    """Return the factors by which noise is multiplied to give the initial weights.
-
-    Args:
-        text: The network as text.
-        dimension: Number of weights, D.
-
-    Returns:
-        The factors, float32 [D].
-    """
-    scales = np.zeros(dimension, np.float32)
-    for layer in unpack_weights(text, scales).layers:
-        if layer.kernel is not None:
-            layer.kernel[...] = layer.deviation  # a view
-    return scales
 
 
 def forward(text: str) -> Forward:

@@ -25,8 +25,6 @@ class Layer:
         recurrent_kernel: Recurrent weights of an lstm layer, float32 [units, 4 * units]; None for other kinds.
         bias: float32 [channels], or [units] for a graph layer, added to the output of the kernel. A layer of kind
             "bias" has no kernel: it is a bias that does not follow a conv or dense layer.
-        deviation: Standard deviation of the kernel's initial weights, float32. Biases are initially 0, except in graph
-            layers, whose biases are initialized like the kernel.
         edges: Start and end node of each edge of a graph layer, int64 [edges, 2]; None for other kinds.
         outputs: Number of outputs of a graph layer, its last units; 0 for other kinds.
         window: Height and width of a pool's windows.
@@ -43,7 +41,6 @@ class Layer:
     kernel: np.ndarray | None = None
     recurrent_kernel: np.ndarray | None = None
     bias: np.ndarray | None = None
-    deviation: np.float32 = np.float32(0)
     edges: np.ndarray | None = None
     outputs: int = 0
     window: tuple[int, int] = (1, 1)
@@ -134,24 +131,21 @@ def unpack_weights(text: str, theta: np.ndarray, statistics: np.ndarray | None =
         layer = Layer(f"{kind}_{numbers[kind]}", kind, shape)
         if kind == "conv":
             filters, height, width, stride = map(int, words[:4])
-            deviation = _deviation(words[5], height * width * shape[2])
             kernel = take(height, width, shape[2], filters)
-            layer = replace(layer, kernel=kernel, deviation=deviation, stride=stride, padding=words[4])
+            layer = replace(layer, kernel=kernel, stride=stride, padding=words[4])
         elif kind in ("max_pool", "avg_pool"):
             height, width, stride = map(int, words[:3])
             layer = replace(layer, window=(height, width), stride=stride, padding=words[3])
         elif kind == "dense":
-            kernel = take(math.prod(shape), int(words[0]))
-            layer = replace(layer, kernel=kernel, deviation=_deviation(words[1], math.prod(shape)))
+            layer = replace(layer, kernel=take(math.prod(shape), int(words[0])))
         elif kind == "lstm":
             inputs, units = math.prod(shape), int(words[0])
             kernel, recurrent = np.split(take(inputs + units, 4 * units), [inputs])
             layer = replace(layer, kernel=kernel, recurrent_kernel=recurrent, bias=take(4 * units))
-            layer = replace(layer, deviation=_deviation(words[1], inputs + units))
         elif kind == "graph":
             edges = [edge.split(">") for edge in words[3:]]
             kernel, bias = take(len(edges)), take(int(words[0]))
-            layer = replace(layer, kernel=kernel, bias=bias, deviation=np.float32(words[2]), outputs=int(words[1]))
+            layer = replace(layer, kernel=kernel, bias=bias, outputs=int(words[1]))
             pairs = [[int(start), int(end)] for start, end in edges]
             layer = replace(layer, edges=np.array(pairs, np.int64).reshape(-1, 2))
         elif kind == "leaky_relu":
@@ -202,7 +196,3 @@ def _output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
     padding = words[-2] if kind == "conv" else words[3]
     sides = shape[:2] if padding == "same" else (shape[0] - height + 1, shape[1] - width + 1)
     return (*(-(-side // stride) for side in sides), int(words[0]) if kind == "conv" else shape[2])
-
-
-def _deviation(std: str, fan_in: int) -> np.float32:
-    return np.float32(float(std) / math.sqrt(fan_in))
