@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import shutil
 import signal
 import tempfile
 
@@ -16,7 +17,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config):
     """Share JAX's compilation cache among all tests and processes, and write nothing to the user's folders.
 
-    Runs are signed with a key of the tests.
+    Runs are signed with a key of the tests. Folders of tests are in memory, where there is room: small runs mostly wait
+    for the disk, since SQLite syncs every transaction.
 
     JAX reads the variable once, when it is imported, which TensorFlow does while tests are collected. Python writes
     bytecode even if the user disables it, because hundreds of processes import the package.
@@ -34,6 +36,10 @@ def pytest_configure(config):
         state = tempfile.TemporaryDirectory(prefix="neuroevo-state-")
         os.environ["XDG_STATE_HOME"] = state.name
         config.add_cleanup(state.cleanup)
+        if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 4 << 30:
+            memory = tempfile.TemporaryDirectory(prefix="neuroevo-tests-", dir="/dev/shm")
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", memory.name)  # in which pytest makes its folders
+            config.add_cleanup(memory.cleanup)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -24,7 +24,7 @@ from neuroevo.rollout.row_cache import RowCache
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.native_rollout import run_episodes
 
-LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots per lane, threads
+LAYOUTS = [(1, 1, 1), (3, 2, 3)]  # lanes, slots per lane, threads
 SIGMA = float(np.float32(0.05))
 RAM = Behavior(4, 8)  # distinguishes episodes with equal returns
 

@@ -44,7 +44,7 @@ def test_it_is_pyribs_own_loop():
 
     start = algorithm.start
     object.__setattr__(algorithm, "start", remembered)
-    ours = list(generations(algorithm, 15))
+    ours = list(generations(algorithm, 8))
     numbers = np.random.SeedSequence(seeds[0]).generate_state(4, np.uint32).tolist()
     archive = GridArchive(solution_dim=D, dims=(20, 20), ranges=[(-3, 3), (-3, 3)], seed=numbers[0])
     emitters = [
@@ -79,7 +79,7 @@ def test_it_is_pyribs_own_loop():
 )
 def test_every_kind_of_archive_and_emitter(options):
     algorithm = Ribs(**{**PLANE, "population": 20, "emitters": 2, "sigma": 0.5, **options})
-    first, *_, last = (metrics for _, metrics, _ in generations(algorithm, 12))
+    first, *_, last = (metrics for _, metrics, _ in generations(algorithm, 6))
     assert last["elites"] > first["elites"] or options.get("archive_kind") == "dns"
     assert last["coverage"] <= 1 and np.isfinite(last["qd_score"])
 

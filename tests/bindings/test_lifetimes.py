@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.runs import read_elites
 
-ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "2")
+ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "1")
 _SECONDS = 120 + int(ROUNDS)  # time limit; the scripts usually take a few seconds
 
 _IMPORTS = """

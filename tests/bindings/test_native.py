@@ -43,7 +43,7 @@ def pool() -> EnvPool:
     return made
 
 
-@pytest.mark.parametrize("size", [0, 10, 63, 64, 40_000, -1])
+@pytest.mark.parametrize("size", [0, 63, 40_000])
 def test_a_library_that_was_cut_off_is_named(tmp_path: Path, size: int) -> None:
     """In a separate process, which loading the library would crash."""
     shutil.copytree(library.LIBRARY_FOLDER, tmp_path, dirs_exist_ok=True)

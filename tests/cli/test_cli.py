@@ -166,9 +166,8 @@ def test_a_long_reason_is_shortened(monkeypatch, config, tmp_path):
     assert len(log) < 10_000 and "ValueError: begin" in log and "characters left out" in log
 
 
-@pytest.mark.parametrize("name", ["läufe", b"l\xff"])
-def test_a_path_that_standard_output_cannot_encode(config, tmp_path, name):
-    path = os.path.join(os.fsencode(tmp_path), os.fsencode(name))
+def test_a_path_that_standard_output_cannot_encode(config, tmp_path):
+    path = os.fsencode(tmp_path / "läufe") + b"\xff"
     command = [sys.executable, "-m", "tests.support.toy_cli", "train", config]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     for arguments in (["--out", path], ["--resume", path, "--set", "training.generations=4"]):

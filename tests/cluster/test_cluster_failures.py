@@ -16,7 +16,7 @@ LONG = {
     "env": {"name": "HardMaze-v0"},
     "network": {"name": "mlp", "hidden": [16], "normalize_observations": True},
     "algorithm": {"name": "ga", "population": 200, "parents": 10, "sigma": 0.05, "validation_candidates": 5},
-    "training": {"generations": 45, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
+    "training": {"generations": 30, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
 }
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "2"))
 SECONDS = 120  # time limit of waits; no wait takes half of it

@@ -185,13 +185,14 @@ def test_a_state_is_stored_exactly():
         assert [each.record.normalizer for each in stored.pending] == normalizers
 
 
-@pytest.mark.parametrize("late", [0, 4, 100])
-def test_a_run_goes_on_from_any_interruption(tmp_path, late):
+@pytest.mark.parametrize(("late", "first"), [(0, 0), (4, 1), (100, 2)])
+def test_a_run_goes_on_from_any_interruption(tmp_path, late, first):
+    """Each call is interrupted with one of the three kinds of lateness, and so is each phase of a generation."""
     play(RunFolder.create(tmp_path / "whole", config(**CHANGES)))
     whole = results(tmp_path / "whole")
     assert sum(len(data) for *_, data in whole["states"][5]["arrays"]) > 30  # they are compared
     assert len({json.dumps(row["fitness"]) for row in whole["rows"]}) == 5
-    for call in range(15):
+    for call in range(first, 15, 4):
         path = tmp_path / f"run{call}"
         with pytest.raises(KeyboardInterrupt):
             play(RunFolder.create(path, config(**CHANGES)), ToyEvaluator(late=late, interrupt_at=call))

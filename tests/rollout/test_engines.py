@@ -24,8 +24,13 @@ print([name for name in ("tensorflow", "jax", "brax", "flax") if name in sys.mod
 """
 
 
-# Other algorithms play the same kinds of episodes, and test_pipeline.py compares each kind on both engines.
-@pytest.mark.parametrize("kind", ["es with vbn", "low_rank_es with a normalizer", "ga_ns", "ga in integers"])
+# Other tests of this folder compare each kind of episodes, such as those of test_virtual_bn_runs.py, on both engines.
+OTHERS = ["es with vbn", "low_rank_es with a normalizer"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["ga_ns", "ga in integers", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in OTHERS)]
+)
 def test_runs_are_the_same(kind, tmp_path):
     found = {}
     for engine in ("native", "tensorflow"):

@@ -87,7 +87,7 @@ def test_the_networks_equal_numpy(name):
 
 def test_actions_are_mostly_those_of_float32():
     """On 160 observations of Frostbite with LargeModels of 30 mutations: 97 to 98% in a trial beforehand."""
-    mutations, networks = 30, 10
+    mutations, networks = 30, 5
     text, seen = to_text(NETWORKS["large_model"](SCREEN, 18)), real_observations(160)
     alike = []
     for seed in range(networks):
@@ -112,7 +112,7 @@ def int8(name):
     return Network(name, dtype="int8")
 
 
-EPISODES = some_episodes(12, max_steps=50)
+EPISODES = some_episodes(12, max_steps=40)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -87,7 +86,7 @@ def test_order_and_rows_of_parents_do_not_matter(episodes, expected, engine) -> 
 @pytest.fixture(scope="module")
 def few_by_reference() -> tuple[list[Episode], Outcomes]:
     """Episodes of LargeModels, and their outcomes with the reference backend."""
-    few = some_episodes(8, max_steps=12)
+    few = some_episodes(8, max_steps=6)
     library.set_threads(2)
     layout = {"lanes": 1, "slots": 2, "backend": "reference"}
     return few, run_episodes(registry.resolve("frostbite"), [architectures.large_model], few, **layout)
@@ -147,7 +146,8 @@ def test_threads_out_of_range(threads):
     assert library.get_threads() == before
 
 
-def test_ctrl_c_ends_an_evaluation(engine) -> None:
+def test_ctrl_c_ends_an_evaluation_and_close_gives_the_memory_back(engine) -> None:
+    """In one process, which leaves cleanly without having closed its last evaluator."""
     code = f"""
         evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
         try:
@@ -155,23 +155,10 @@ def test_ctrl_c_ends_an_evaluation(engine) -> None:
             evaluator.evaluate(episodes, lambda finished, steps: print("playing", flush=True))
         except KeyboardInterrupt:
             print("interrupted", flush=True)
-        """
-    process = subprocess.Popen(
-        command(code), stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" ignores it
-    )  # fmt: skip
-    assert process.stdout.readline() == "playing\n"  # from inside evaluate()
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=120)  # usually a second, most of it Python's exit
-    assert (output.replace("playing\n", ""), process.returncode) == ("interrupted\n", 0)
-
-
-def test_close_gives_the_memory_back_and_leaving_without_it_is_clean(engine) -> None:
-    done = run_python(f"""
         def resident_mb():
             return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
         sizes = []
-        for i in range(5):
+        for i in range(3):
             evaluator = LocalEvaluator("frostbite", "large_model", lanes=1, slots=4, engine="{engine}")
             evaluator.evaluate([Episode(Genome(j).child(k, 0.1), k, 3) for j in range(6) for k in range(2)])
             sizes.append(resident_mb())  # 10 rows of 16 MB are filled
@@ -180,28 +167,25 @@ def test_close_gives_the_memory_back_and_leaving_without_it_is_clean(engine) -> 
         print(sizes[-1] - sizes[0])
         evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
         print(evaluator.evaluate([Episode(Genome(0), 0, 20)]).steps)
-        """)
-    grown, steps = done.stdout.splitlines()
-    assert float(grown) < 160
-    assert steps == "[20]"
-
-
-def command(code: str) -> list[str]:
+        """
     imports = "from neuroevo.rollout.tensorflow_import import skip_optional_imports\nskip_optional_imports()\n"
     imports += "from neuroevo.rollout.evaluator import LocalEvaluator\nfrom neuroevo.core.episode import Episode\n"
     imports += "from neuroevo.core.genome import Genome\n"
-    return [sys.executable, "-c", imports + textwrap.dedent(code)]
-
-
-def run_python(code: str) -> subprocess.CompletedProcess:
-    done = subprocess.run(command(code), capture_output=True, text=True, timeout=SECONDS, env=os.environ)
-    assert done.returncode == 0, done.stderr
-    return done
+    process = subprocess.Popen(
+        [sys.executable, "-c", imports + textwrap.dedent(code)], stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" ignores it
+    )  # fmt: skip
+    assert process.stdout.readline() == "playing\n"  # from inside evaluate()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=SECONDS)
+    said, grown, steps = output.replace("playing\n", "").splitlines()
+    assert (said, steps, process.returncode) == ("interrupted", "[20]", 0)
+    assert float(grown) < 160
 
 
 ELITE = Genome(1).child(2, 0.05)
-BACKGROUND = [Episode(ELITE.child(k % 2, 0.01), k, 200) for k in range(6)]
-URGENT = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 160) for i in range(9)] for g in range(3)]
+BACKGROUND = [Episode(ELITE.child(k % 2, 0.01), k, 120) for k in range(6)]
+URGENT = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 90) for i in range(9)] for g in range(3)]
 
 
 @pytest.fixture(scope="module")

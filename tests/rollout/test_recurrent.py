@@ -111,11 +111,13 @@ def test_rollouts_equal_those_of_the_exported_keras_model(episodes, played):
         (text,) = evaluator.network_texts
         thetas = {episode.genome: evaluator.weights.theta(episode.genome) for episode in episodes}
     pool = EnvPool(registry.resolve("frostbite"), 1)
-    chosen = set()
-    for k, episode in enumerate(episodes):
-        model = keras_model.to_keras(Exported("lstm", text, thetas[episode.genome], episode.genome, "frostbite"))
+    chosen, models = set(), {}
+    for genome, theta in thetas.items():
+        model = keras_model.to_keras(Exported("lstm", text, theta, genome, "frostbite"))
         assert {type(layer).__module__.split(".")[0] for layer in model.layers} == {"keras"}
-        step = tf.function(model)
+        models[genome] = tf.function(model)
+    for k, episode in enumerate(episodes):
+        step = models[episode.genome]
         states = {f"lstm_1_{part}": tf.zeros((1, 24)) for part in ("h", "c")}
         pool.reset([0], [episode.seed], [4 * episode.max_steps])
         returned, steps, done = 0.0, 0, False
@@ -175,7 +177,8 @@ def test_a_run_is_trained_resumed_rendered_and_exported(tmp_path):
     result = command.invoke(app, ["evaluate", str(run.path), "--episodes", "3", "--json"])
     assert result.exit_code == 0, result.stderr
     returns = json.loads(result.stdout)["returns"]
-    result = command.invoke(app, ["render", str(run.path), "--episodes", "1", "--out", str(tmp_path / "video.mp4")])
+    play = ["--episodes", "1", "--max-episode-steps", "50", "--out", str(tmp_path / "video.mp4")]
+    result = command.invoke(app, ["render", str(run.path), *play])
     assert result.exit_code == 0, result.stderr
     result = command.invoke(app, ["export", str(run.path), "--format", "npz", "--out", str(tmp_path / "elite.npz")])
     assert result.exit_code == 0, result.stderr

@@ -12,7 +12,7 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.sessions.folder import RunFolder
 from tests.support.runs import config, results, train
 
-SEEDS = [*range(24), 2**63 - 1, 2**62, 10**18]
+SEEDS = [*range(16), 2**63 - 1, 10**18]
 UBER = {"noop_max": 9}  # frames before the first step, 1 to 9
 
 
@@ -26,11 +26,11 @@ def played(evaluator, episodes):
 @pytest.mark.parametrize(
     ("name", "options", "network", "limits", "least"),
     [
-        ("kangaroo", UBER, "model", (0, 200), 2),
-        ("amidar", {"noop_max": 30}, "model", (0,), 4),
+        ("kangaroo", UBER, "model", (0,), 2),
+        pytest.param("amidar", {"noop_max": 30}, "model", (0,), 4, marks=pytest.mark.thorough),
         ("breakout", {"noop_max": 0}, "model", (9, 15), 5),  # FIRE at the start
         ("seaquest", {"noop_max": 2, "behavior": [0, 127]}, "model", (40,), 2),
-        ("ALE/Kangaroo-v5", {"repeat_action_probability": 0.0, "noop_max": 9, "frame_skip": 3}, "model", (0, 200), 2),
+        ("ALE/Kangaroo-v5", {"repeat_action_probability": 0.0, "noop_max": 9, "frame_skip": 3}, "model", (0,), 2),
         ("hard_maze", {}, "mlp", (0, 50), 9),
         ("HardMaze-v0", {}, "mlp", (0, 50), 9),
     ],
@@ -53,7 +53,7 @@ def test_outcomes_equal_those_of_episodes_played_apart(name, options, network, l
             assert steps * least < every
 
 
-@pytest.mark.parametrize("cut", [-3, -1, 0, 1, 2])
+@pytest.mark.parametrize("cut", [-1, 0, 1])
 def test_episodes_that_are_cut_off_near_their_end(cut):
     """Some of the episodes that share a play are cut off, and others are not."""
     genome = Genome(1)

@@ -109,7 +109,7 @@ def episodes():
     parents = [Genome(1), Genome(2).child(5, SIGMA)]
     children = [parent.child(10 + i, SIGMA) for parent in parents for i in range(3)]
     genomes = [*parents * 3, *children, children[0], Genome(3), Genome(4).child(6, SIGMA).child(7, SIGMA), *parents]
-    return [Episode(genome, 100 + i, 80 - i % 4) for i, genome in enumerate(genomes)]
+    return [Episode(genome, 100 + i, 40 - i % 4) for i, genome in enumerate(genomes)]
 
 
 def theta_of(genome, network):

@@ -14,7 +14,7 @@ from tests.support.commands import toy_server
 from tests.support.power_cuts import REAL
 from tests.support.runs import config, read_rows, results
 
-EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "96"))  # tries every n-th call; 1: all
+EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "160"))  # tries every n-th call; 1: all
 TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
 SENTENCE = re.compile(
     r"neuroevo: (cannot (read|write|read or write|open) .*\brun\d*\b.*: (Input/output error|No space left on device)"

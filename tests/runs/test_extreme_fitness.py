@@ -92,7 +92,7 @@ def test_a_run_and_its_page_survive_any_finite_behaviors(tmp_path, monkeypatch, 
         check(tmp_path / "run", [0.5, 1.0], 1)
 
 
-@pytest.mark.parametrize("returns", [[0.6, 0.6000000000000001], [1e16], [LARGEST], [1e308, -1e308], [5e-324]])
+@pytest.mark.parametrize("returns", [[0.6, 0.6000000000000001], [LARGEST, -LARGEST], [5e-324]])
 def test_plots_of_such_runs(tmp_path, returns):
     run = check(tmp_path / "run", returns, 1)
     for column in (None, "fitness_mean", "fitness_std"):

@@ -67,7 +67,7 @@ def test_readers(run, tmp_path):
 def test_resumed_runs(run, tmp_path):
     path, _, _, expected = run
     data, finished = (path / "run.db").read_bytes(), 0
-    for bit in list(flips(data))[::SAMPLE]:
+    for bit in list(flips(data))[:: 2 * SAMPLE]:  # of every second page
         other = tmp_path / str(bit)
         shutil.copytree(path, other)
         (other / "run.db").write_bytes(flipped(data, bit))

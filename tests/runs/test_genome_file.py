@@ -113,8 +113,7 @@ def test_elites_made_of_weights_have_none(tmp_path):
 
 
 def test_own_networks(tmp_path):
-    config = MAZE | FROSTBITE | {"network": {"name": "large_model"}, "algorithm": SEARCH}
-    run = neuroevo.train(config, out=tmp_path / "run")
+    run = neuroevo.train(MAZE | {"algorithm": SEARCH}, out=tmp_path / "run")
     run.export(tmp_path / "elite.toml")
     read = neuroevo.open_run(tmp_path / "elite.toml")
     assert read.elite() == run.elite() and outcomes(read) == outcomes(run)

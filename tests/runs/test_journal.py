@@ -110,7 +110,7 @@ def test_kills_within_generations(tmp_path, kind):
 
     changes = KINDS[kind]
     while over + 30 < left_alone.over:
-        over += killed(go_on, rng.randrange(1, 25), tmp_path / "over")
+        over += killed(go_on, rng.randrange(1, 50), tmp_path / "over")
         assert outcomes_in(path) or checkpoints_of(path)[-1]
         assert query(path, "PRAGMA foreign_key_check") == [] and query(path, "PRAGMA integrity_check") == [("ok",)]
     last = Dribbling()
@@ -129,6 +129,17 @@ def interrupted(path, after=30, **changes):
     known = {digest for (digest,) in query(path, "SELECT digest FROM episodes")}
     assert known and known <= {episode.digest for call in evaluator.calls for episode in call}
     return evaluator.over
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """How many episodes a whole run of each number of generations has, and its results."""
+    found = {}
+    for generations in (3, 5):
+        path, evaluator = tmp_path_factory.mktemp("whole") / "run", Dribbling()
+        new_run(path, evaluator, training={"generations": generations})
+        found[generations] = evaluator.over, results(path)
+    return found
 
 
 class Rates(Callback):
@@ -215,15 +226,15 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("column", DAMAGED)
-def test_any_damage_is_noticed(tmp_path, column):
-    path, whole, rest = tmp_path / "run", Dribbling(), Dribbling()
-    new_run(tmp_path / "whole", whole, training={"generations": 3})
+def test_any_damage_is_noticed(tmp_path, whole, column):
+    path, rest = tmp_path / "run", Dribbling()
     over = interrupted(path, training={"generations": 3})
     some = "(SELECT digest FROM episodes ORDER BY digest LIMIT 2)"
     assert change(path, f"UPDATE episodes SET {column} = {DAMAGED[column]} WHERE digest IN {some}") == 2
     play(RunFolder.resume(path), rest)
-    assert rest.over + over == whole.over + 2  # the other episodes are known
-    assert results(path) == results(tmp_path / "whole")
+    episodes, expected = whole[3]
+    assert rest.over + over == episodes + 2  # the other episodes are known
+    assert results(path) == expected
     assert (path / LOG).read_text().count(f"the outcome of an episode in {path / DATABASE} is damaged") == 2
 
 
@@ -237,9 +248,8 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 @pytest.mark.parametrize("every", [1, 2])
-def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
+def test_outcomes_that_this_run_does_not_have(tmp_path, whole, what, every):
     """Even with valid checksums: of some episodes or of all."""
-    new_run(tmp_path / "whole", Dribbling())
     path = tmp_path / "run"
     interrupted(path)
     with closing(sqlite3.connect(path / DATABASE)) as database, database:
@@ -248,7 +258,7 @@ def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
             forged = FORGED[what](episode_rows._results([row], [0], row[2] is None, row[5]))
             database.execute(episode_rows._INSERT, episode_rows._rows([digest], forged)[0])
     play(RunFolder.resume(path), Dribbling())
-    assert results(path) == results(tmp_path / "whole")
+    assert results(path) == whole[5][1]
     assert "WARNING the journal has outcomes of another run: " in (path / LOG).read_text()
 
 
@@ -272,10 +282,9 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
 
 
 @pytest.mark.parametrize("versions", [("1", "2"), ("1", "1"), ("1", "2", "2"), ("1", "2", "1")])
-def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, versions):
+def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, whole, versions):
     """Another version may play episodes differently; the recorded version is that of the last session."""
-    path, whole, over = tmp_path / "run", Dribbling(), []
-    new_run(tmp_path / "whole", whole)
+    path, over = tmp_path / "run", []
     for number, version in enumerate(versions):
         monkeypatch.setattr("neuroevo.sessions.provenance.VERSION", version)
         evaluator = Dribbling(5, None if number == len(versions) - 1 else interrupt)
@@ -283,8 +292,9 @@ def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, version
             play(RunFolder.resume(path) if number else RunFolder.create(path, config()), evaluator)
         over.append(evaluator.over)
     used = sum(count for count, *pair in zip(over, versions, versions[1:], strict=False) if pair[0] == pair[1])
-    assert over[-1] == whole.over - used
-    assert results(path) == results(tmp_path / "whole")
+    episodes, expected = whole[5]
+    assert over[-1] == episodes - used
+    assert results(path) == expected
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -16,7 +16,7 @@ from tests.support.kills import KINDS, MOST_PER_KILL, kill_all
 from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
 
 ROOT = Path(__file__).parents[2]
-MOMENTS = 32  # of some 8,500 lines
+MOMENTS = 12  # of some 8,500 lines
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "1"))  # of each kind of real run
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.power_cuts import KINDS, sample
 
-STATES = int(os.environ.get("NEUROEVO_TEST_POWER_CUTS", "16"))  # disk states per run
+STATES = int(os.environ.get("NEUROEVO_TEST_POWER_CUTS", "8"))  # disk states per run
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -68,7 +68,7 @@ def test_readers_see_complete_generations_while_a_run_goes_on(endless):
     path, process = endless
     reader, members, seen = RunReader(path), MembersReader(path), set()
     deadline = time.monotonic() + 60
-    while len(seen) < 60:
+    while len(seen) < 25:
         assert process.poll() is None and time.monotonic() < deadline
         rows = reader.rows()
         assert [row["generation"] for row in rows] == list(range(len(rows)))
@@ -91,7 +91,7 @@ def test_a_reader_that_is_not_closed_does_not_stop_a_run(tmp_path, whole_run):
     """The run waits for a reader that was opened before it; a later reader keeps its snapshot while it is open."""
     path, count = interrupted_run(tmp_path / "run", 2), "SELECT count(*) FROM generations"
     early, late = Database(path / "run.db"), []
-    threading.Timer(2.0, early.close).start()
+    threading.Timer(1.0, early.close).start()
 
     class Reading(ToyEvaluator):
         def submit(self, *arguments):
@@ -106,7 +106,7 @@ def test_a_reader_that_is_not_closed_does_not_stop_a_run(tmp_path, whole_run):
     assert results(path) == whole_run()
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("seconds", [0.0, 0.6])
 def test_a_copy_of_the_database_alone(endless, tmp_path, seconds):
     """Without its log, a copy is a complete earlier snapshot, or is rejected."""
     path, process = endless
@@ -142,7 +142,7 @@ def test_a_copy_that_is_half_of_one_moment_and_half_of_another(tmp_path):
     play(RunFolder.resume(path))
     whole = everything(path, 5)
     starts = set()  # first generations of resumed runs
-    for page in range(1, len(after) // 4096):
+    for page in range(1, len(after) // 4096, 2):
         copy = tmp_path / str(page)
         copy.mkdir()
         (copy / "run.db").write_bytes(after[: 4096 * page] + before[4096 * page :])

@@ -42,7 +42,7 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
 
 
 @pytest.mark.parametrize("what", ["state", "csv"])
-def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what):
+def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, whole_run, what):
     """The row is complete, and so is the state after it: generations with a row are not played again."""
     path, owner, name = tmp_path / "run", *{"state": (Writer, "insert"), "csv": (CsvFile, "append")}[what]
     write = getattr(owner, name)
@@ -61,12 +61,11 @@ def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what)
     assert finished == len(read_rows(path)) == len((path / CSV).read_text().splitlines()) - 1 == 3 + (what == "state")
     assert query(path, "SELECT max(generation) FROM members") == [(finished - 1,)]
     play(RunFolder.resume(path))
-    new_run(tmp_path / "whole")
-    assert results(path) == results(tmp_path / "whole")
+    assert results(path) == whole_run()
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, number):
+def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, whole_run, number):
     """While the write lock is reacquired after storing outcomes of episodes."""
     path, lock, calls = tmp_path / "run", Writer._lock, []
 
@@ -84,8 +83,7 @@ def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, number):
     with RunFolder.resume(path) as folder:
         assert folder.state.generation == 3 and folder.ended
     play(RunFolder.resume(path))
-    new_run(tmp_path / "whole")
-    assert results(path) == results(tmp_path / "whole")
+    assert results(path) == whole_run()
 
 
 def test_under_nohup_a_run_goes_on(tmp_path):

@@ -23,7 +23,7 @@ SMALL = {
     "training.validation_episodes": 2,
     "training.test_episodes": 2,
     "training.generations": 2,
-    "training.max_episode_steps": 60,
+    "training.max_episode_steps": 15,
 }
 SWEEP = {
     "algorithm.population": 20,
@@ -32,8 +32,8 @@ SWEEP = {
     "training.generations": 2,
 }
 OPTIONS = {  # what comes after a command's own options
-    "evaluate": ["--episodes", "6", "--max-episode-steps", "60"],
-    "render": ["--max-episode-steps", "60"],
+    "evaluate": ["--episodes", "3", "--max-episode-steps", "15"],
+    "render": ["--max-episode-steps", "15"],
     "bench": ["--seconds", "0.2"],
 }
 

@@ -30,8 +30,9 @@ RANDOM_SEARCH = GA.replace('name = "ga"', 'name = "random_search"').replace("par
 PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
     '"model"', '"mlp"\nhidden = [4]'
 )
+MAZE = GA.replace('"frostbite"', '"hard_maze"').replace('"model"', '"mlp"\nhidden = [4]')
 FROSTBITE = GA.replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
-CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM, "frostbite": FROSTBITE}
+CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM, "maze": MAZE, "frostbite": FROSTBITE}
 SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 

@@ -25,11 +25,12 @@ from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.study import Study
 from tests.support.databases import change, info_of, query
+from tests.support.inline import InlineToys
 from tests.support.runs import checkpoints_of, count_rows, play, read_rows, results
 from tests.support.sweeps import GA, TOY_CHILD, Listener, load, run_toy_processes, run_toys, table, write
 
 ROOT = Path(__file__).parents[2]
-LONG = 'configs = ["ga.toml"]\nseeds = 3\nparallel = 2\nset = ["training.generations=12"]\n'
+LONG = 'configs = ["ga.toml"]\nseeds = 3\nparallel = 2\nset = ["training.generations=8"]\n'
 ONE = 'configs = ["ga.toml"]\n'
 
 
@@ -208,14 +209,14 @@ class Killer(Listener):
 def test_a_trial_whose_process_is_killed_goes_on_from_its_newest_state(tmp_path, monkeypatch):
     """It is restarted three times; then it has failed until the command is repeated."""
     monkeypatch.setenv("TOY_SECONDS", "0.1")
-    sweep = load(tmp_path, ONE + 'set = ["training.generations=16"]')
+    sweep = load(tmp_path, ONE + 'set = ["training.generations=12"]')
     killer = Killer(sweep.out, 4)
     (trial,) = run_sweep(sweep, killer, program=TOY_CHILD)
     (folder,) = folders(sweep)
     assert (trial.status, killer.times) == ("failed", 0)
     assert killer.events == [("started", 0)] * 4 + [("failed", 0)]
-    assert trial.reason.splitlines()[0] == "was killed by SIGKILL" and count_rows(folder) < 16
-    (trial,) = run_sweep(sweep, program=TOY_CHILD)
+    assert trial.reason.splitlines()[0] == "was killed by SIGKILL" and count_rows(folder) < 12
+    (trial,) = run_toys(sweep)[1]
     assert trial.status == "finished"
     again = [each["generation"] for each in info_of(folder)["resumed"]]
     assert len(again) == 4 and all(found >= least > 0 for found, least in zip(again, killer.killed_at, strict=True))
@@ -310,7 +311,7 @@ STOPS = {  # the exit code, and what is printed
 
 
 @pytest.mark.slow
-def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
+def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path, monkeypatch):
     """Stop the sweep by one signal after another, each after further generations; then let it finish."""
     sweep = load(tmp_path, LONG)
     file, before = tmp_path / "sweep.toml", 0
@@ -319,7 +320,7 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
         return sum(count_rows(path) for path in folders(sweep))
 
     for sent, (code, expected) in STOPS.items():
-        process = start(file, seconds=0.15)
+        process = start(file, seconds=0.1)
         wait_for(lambda: generations() >= before + 2, process)  # noqa: B023
         process.send_signal(sent)
         stdout, stderr = process.communicate(timeout=30)
@@ -334,9 +335,10 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
         assert {trial.status for trial in Study(sweep.out).trials()} == {"running", "waiting"}
         before = generations()
 
-    process = start(file, seconds=0)
-    stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stderr) == (0, "")
+    monkeypatch.setattr(driver, "_POLL_SECONDS", 0)
+    monkeypatch.setattr(driver, "Processes", InlineToys)
+    done = CliRunner().invoke(app, ["sweep", str(file), "--out", str(sweep.out)])
+    assert (done.exit_code, done.stderr) == (0, "")
     (tmp_path / "whole").mkdir()
     whole = load(tmp_path / "whole", LONG)
     trials = run_toys(whole)[1]
@@ -384,9 +386,8 @@ def test_real_trials_from_the_command_to_the_table(tmp_path):
     text = ONE + 'seeds = 2\nparallel = 2\nset = ["training.generations=2", "training.test_episodes=0"]'
     file = write(tmp_path, text)
     words = ["sweep", str(file), "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-m", "neuroevo", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stderr) == (0, "")
     rows = table(tmp_path / "out" / "table.csv", without=())
     assert [(row["game"], row["config"], row["seeds"]) for row in rows] == [("frostbite", "ga", "2")]
     for row in rows:

@@ -77,7 +77,7 @@ def whole(tmp_path_factory):
 
 
 def test_forks_continue_from_the_donors_states(inline, tmp_path):
-    sweep, listener = loaded(tmp_path / "sweep", "pendulum"), Listener()
+    sweep, listener = loaded(tmp_path / "sweep", "maze"), Listener()
     trials = inline(sweep, listener, Inline)
     assert [(trial.number, trial.status) for trial in trials] == [(number, "finished") for number in range(4)]
     assert len({trial.seed for trial in trials}) == 4

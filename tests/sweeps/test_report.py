@@ -1,13 +1,9 @@
 """Reports on sweeps: tables and figures against numbers computed from the runs' files in other ways."""
 
 import itertools
-import resource
 import shutil
 import statistics
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +27,6 @@ from tests.support.runs import play, read_rows
 from tests.support.sweeps import load, table, write
 from tests.support.toy import ToyEvaluator, call_of
 
-ROOT = Path(__file__).parents[2]
 ONE = 'configs = "ga.toml"\n'
 GRID = """
 configs = ["ga.toml", "rs.toml"]
@@ -319,7 +314,7 @@ def test_report_only_starts_nothing(grid):
     assert sorted(sweep.out.glob("*/*/*")) == before
 
 
-def test_a_disk_without_room_for_the_report(tmp_path):
+def test_a_disk_without_room_for_the_report(tmp_path, toy_command):
     """A full disk, simulated by a limit on file sizes, is not a user error, unlike an unusable folder."""
     sweep = load(tmp_path, ONE)
     played(sweep, begun(sweep))
@@ -327,12 +322,10 @@ def test_a_disk_without_room_for_the_report(tmp_path):
 
     def report(**options):
         words = ["sweep", str(tmp_path / "sweep.toml"), "--out", str(sweep.out), "--report-only"]
-        command = [sys.executable, "-B", "-m", "neuroevo", *words]  # -B: Python would cut its own files off, too
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, **options)
+        done = toy_command(*words, **options)
         return done.returncode, done.stderr
 
-    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}
-    assert report(**limited) == (1, f"neuroevo: cannot write the report into {sweep.out}: File too large\n")
+    assert report(largest_file=100) == (1, f"neuroevo: cannot write the report into {sweep.out}: File too large\n")
     assert {path.name for path in sweep.out.iterdir()} == before
     (sweep.out / "table.txt").mkdir()
     assert report() == (2, f"neuroevo: cannot write the report into {sweep.out}: Is a directory\n")

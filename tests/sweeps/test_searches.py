@@ -19,12 +19,12 @@ from tests.support.sweeps import SIGMA, TOY_CHILD, Listener, load
 ASHA = 'pruner = "asha"\npruner_options = {min_resource = 1, reduction_factor = 2}\n'
 KINDS = {
     "grid": 'search = "grid"\n',
-    "random and median": 'search = "random"\ntrials = 4\npruner = "median"\n'
+    "random and median": 'search = "random"\ntrials = 3\npruner = "median"\n'
     "pruner_options = {n_startup_trials = 2, n_warmup_steps = 0}\n",
-    "tpe and asha": 'search = "tpe"\ntrials = 4\nsearch_options = {n_startup_trials = 2}\n' + ASHA,
-    "cmaes and hyperband": 'search = "cmaes"\ntrials = 4\nsearch_options = {n_startup_trials = 2}\n'
+    "tpe and asha": 'search = "tpe"\ntrials = 3\nsearch_options = {n_startup_trials = 2}\n' + ASHA,
+    "cmaes and hyperband": 'search = "cmaes"\ntrials = 3\nsearch_options = {n_startup_trials = 2}\n'
     'pruner = "hyperband"\npruner_options = {min_resource = 1, reduction_factor = 2}\n',
-    "qmc": 'search = "qmc"\ntrials = 4\n',
+    "qmc": 'search = "qmc"\ntrials = 3\n',
 }
 SPACE = SIGMA + '"algorithm.population" = {integer = [4, 8]}\n'
 GRID = '"algorithm.sigma" = [0.1, 0.5]\n"algorithm.population" = [4, 6]\n'
@@ -58,7 +58,7 @@ def steps(sweep, number):
 
 @pytest.mark.parametrize(
     ("kind", "name", "executor"),
-    [("tpe and asha", "pendulum", Inline), *((kind, "ga", InlineToys) for kind in KINDS if "tpe" not in kind)],
+    [("tpe and asha", "maze", Inline), *((kind, "ga", InlineToys) for kind in KINDS if "tpe" not in kind)],
 )
 def test_the_same_sweep_gives_the_same_values_and_results(inline, kind, name, executor, tmp_path):
     found = []
@@ -89,11 +89,11 @@ def test_the_same_sweep_gives_the_same_values_and_results(inline, kind, name, ex
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if " and " in kind])
 def test_pruners_end_trials(inline, kind, tmp_path):
-    text = f'configs = "ga.toml"\n{KINDS[kind].replace("trials = 4", "trials = 12")}set = ["training.generations=8"]'
+    text = f'configs = "ga.toml"\n{KINDS[kind].replace("trials = 3", "trials = 8")}set = ["training.generations=4"]'
     trials = inline(load(tmp_path, text))
     stopped = [trial.stopped for trial in trials if trial.status == "stopped"]
-    assert len(trials) == 12 and 0 < len(stopped) < 12 and all(1 <= after < 8 for after in stopped)
-    assert {trial.stopped for trial in trials if trial.status == "finished"} <= {None, 8}
+    assert len(trials) == 8 and 0 < len(stopped) < 8 and all(1 <= after < 4 for after in stopped)
+    assert {trial.stopped for trial in trials if trial.status == "finished"} <= {None, 4}
 
 
 @pytest.mark.thorough

@@ -84,14 +84,13 @@ def test_run_folders_are_equal(tmp_path, late):
 
 
 @pytest.mark.parametrize("call", range(15))
-def test_an_interruption_loses_no_finished_generation(tmp_path, call):
-    play(RunFolder.create(tmp_path / "whole", config()))
+def test_an_interruption_loses_no_finished_generation(tmp_path, whole_run, call):
     with pytest.raises(KeyboardInterrupt):
         play(RunFolder.create(tmp_path / "run", config()), ToyEvaluator(late=4, interrupt_at=call))
     folder = RunFolder.resume(tmp_path / "run")
     assert folder.state.generation == call // 3
     play(folder)
-    assert results(tmp_path / "run") == results(tmp_path / "whole")
+    assert results(tmp_path / "run") == whole_run()
 
 
 def test_episodes_that_are_over_are_remembered_exactly():
