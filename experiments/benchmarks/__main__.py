@@ -4,7 +4,7 @@
         [--rounds N] [--threads T] [--json FILE]
 
 Sections: limits, emulator, env, vector, mujoco, forward, rollout, recurrent, low_rank, updates, changes, layout,
-engines, generation, memory, cluster, sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium,
+engines, generation, memory, cluster, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium,
 PyTorch) are installed in build/peers by `make bench`; evosax is part of the package's extra `compare`. Close other
 programs, because they distort individual rounds.
 """

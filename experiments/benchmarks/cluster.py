@@ -168,7 +168,7 @@ def _on_machines(
             simulated.add_node(num_cpus=1, object_store_memory=100 * 2**20)
         lanes = slots if threads is None else threads  # a slot that sleeps keeps its lane waiting
         player = PlayerSettings(
-            env, options, None, (_NETWORK,), device="cpu", lanes=lanes, slots=slots // lanes, origin=origin()
+            env, options, None, _NETWORK, device="cpu", lanes=lanes, slots=slots // lanes, origin=origin()
         )
         where = Cluster(address=simulated.address, machines=machines)
         with ClusterEvaluator(where, Machines(player, threads=threads or slots, head_plays=False)) as evaluator:

@@ -22,7 +22,6 @@ from experiments.benchmarks.low_rank import low_rank
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.benchmarks.recurrent import recurrent
-from experiments.benchmarks.sharing import sharing
 from experiments.benchmarks.updates import updates
 from experiments.benchmarks.vector import vector
 
@@ -278,6 +277,5 @@ SECTIONS = {
     "generation": generation,
     "memory": memory,
     "cluster": cluster,
-    "sharing": sharing,
     "accelerated": accelerated,
 }

@@ -43,7 +43,7 @@ class Stock(NamedTuple):
         std: Standard deviations, likewise.
     """
 
-    theta: jax.Array
+    theta: np.ndarray
     episode: np.ndarray
     limit: np.ndarray
     mean: np.ndarray

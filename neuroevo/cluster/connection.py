@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -24,12 +23,11 @@ _CONNECT_SECONDS = 10.0
 Node = Mapping[str, Any]  # a machine, as Ray describes it
 
 
-def join(address: str, name: str | None = None) -> bool:
+def join(address: str) -> bool:
     """Join a Ray cluster, or start one that consists of this machine.
 
     Args:
         address: "local" for a new cluster, "auto" for the cluster on this machine, or host:port of the cluster's head.
-        name: Namespace of actor names, shared by all processes that join with this name; None: a private namespace.
 
     Returns:
         True if this process had not joined before; the caller then has to leave.
@@ -43,9 +41,8 @@ def join(address: str, name: str | None = None) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address not in ("local", "auto"):
         _require_a_listener(address)
-    options: dict[str, Any] = {"namespace": f"neuroevo-{name or uuid.uuid4().hex}"}  # of names of actors
     # Ray puts the driver's working directory first on the workers' path, except for the job of a client.
-    options["job_config"] = JobConfig(_client_job=True)
+    options: dict[str, Any] = {"job_config": JobConfig(_client_job=True)}
     if address == "local":
         options["include_dashboard"] = False
     try:

@@ -68,7 +68,7 @@ class Dispatcher:
 
     Args:
         cluster: The cluster's settings.
-        machines: The cluster's machines, or the machine that is shared with other runs.
+        machines: The cluster's machines.
 
     Attributes:
         calls: Number of completed calls of players.
@@ -176,13 +176,13 @@ class Dispatcher:
                 self._hand_out_to(number, self._players[number])
 
     def _hand_out_to(self, number: int, player: _Player) -> None:
-        client, now = player.machine.client, time.monotonic()
+        actor, now = player.machine.actor, time.monotonic()
         pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number, now)]
         if player.asked is not None and pieces:
-            self._calls[player.machine.actor.submit.remote(client, *self._message(player, pieces))] = number
+            self._calls[actor.submit.remote(*self._message(player, pieces))] = number
         elif player.asked is None and (enough := self._schedule.enough(number)):
             player.asked, message = now, self._message(player, pieces)
-            self._calls[player.machine.actor.results.remote(client, enough, self._report_seconds, *message)] = number
+            self._calls[actor.results.remote(enough, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
         """Return a message for PlayerActor: number, pieces with priorities, references to new tables, done batches."""

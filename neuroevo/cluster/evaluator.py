@@ -38,8 +38,7 @@ class ClusterEvaluator(Closing):
 
     Args:
         cluster: The cluster's settings.
-        machines: The cluster's machines, or the machine that is shared with other runs.
-        network: Index, among the players' networks, of the network that is network 0 of genomes.
+        machines: The cluster's machines.
 
     Attributes:
         device: Device that evaluates networks, "cpu" or "gpu", the same on every machine.
@@ -49,8 +48,8 @@ class ClusterEvaluator(Closing):
         UserError: The cluster cannot be joined, or no machine can play.
     """
 
-    def __init__(self, cluster: Cluster, machines: Machines, network: int = 0):
-        self._machines, self._network = machines, network
+    def __init__(self, cluster: Cluster, machines: Machines):
+        self._machines = machines
         self._dispatcher = Dispatcher(cluster, self._machines)
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name
         self._next_batch = 0
@@ -62,9 +61,7 @@ class ClusterEvaluator(Closing):
         self.device, self.frame_skip, self.num_actions = facts.device, facts.frame_skip, facts.num_actions
         self.observation_size, self.behavior_size = facts.observation_size, facts.behavior_size
         self._behavior_dtype = np.dtype(facts.behavior_dtype)
-        self.weights = NativeWeights(
-            facts.network_texts[network : network + 1], reference_batch=machines.reference_batch
-        )
+        self.weights = NativeWeights([facts.network_text], reference_batch=machines.reference_batch)
         self.dimension = self.weights.dimension(0)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
@@ -91,7 +88,7 @@ class ClusterEvaluator(Closing):
             return batch
         with self._closed_on_failure(), deferred_signals():
             self._require_open()
-            table = table_of(episodes, self._network)
+            table = table_of(episodes)
             vectors = [self._reference(center) for center in table.tree.centers]
             where = ray.put(replace(table, tree=table.tree.without_weights())), vectors
             number, self._next_batch = self._next_batch, self._next_batch + 1

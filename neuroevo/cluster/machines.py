@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,6 @@ class Machine:
         node: Ray's identifier of the machine.
         actor: Ray's handle of the player.
         facts: The player's facts.
-        client: Name of this process as a client of the player.
         work: Work that the player has done, as of its last report.
     """
 
@@ -46,7 +44,6 @@ class Machine:
     node: str
     actor: Any
     facts: PlayerFacts
-    client: str = field(default_factory=lambda: uuid.uuid4().hex)
     work: Work = Work()
 
 
@@ -112,7 +109,7 @@ class Machines:
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
         self._polled = -_POLL_SECONDS
-        self._let_go(machine.actor, machine.client)
+        kill(machine.actor)
 
     def failures(self) -> list[str]:
         """Return why players could not start, for each machine without a player."""
@@ -128,11 +125,9 @@ class Machines:
         return len(self._starting)
 
     def close(self) -> None:
-        """Release all players: terminate them, or leave shared ones to other runs."""
-        for machine in self._playing.values():
-            self._let_go(machine.actor, machine.client)
-        for starting in self._starting.values():
-            self._let_go(starting.actor)
+        """Terminate all players."""
+        for actor in [each.actor for each in self._playing.values()] + [each.actor for each in self._starting.values()]:
+            kill(actor)
         self._playing, self._starting = {}, {}
 
     def _require_own(self, known: Iterable[Node]) -> None:
@@ -157,17 +152,9 @@ class Machines:
             return
         if now < self._waiting.setdefault(number, _Waiting()).at:
             return
-        actor = self._make(number, threads)
+        actor = make_player(number)
         ready = actor.start.remote(self.settings, threads, self.reference_batch)
         self._starting[number] = _Starting(number, actor, ready)
-
-    def _make(self, node: str, threads: int) -> Any:
-        """Make a PlayerActor on a machine, to be started with this number of threads."""
-        return make_player(node)
-
-    def _let_go(self, actor: Any, client: str | None = None) -> None:
-        """Release a player that is lost or no longer needed; there is no `client` before it is ready."""
-        kill(actor)
 
     def _ready(self, starting: _Starting) -> Machine | None:
         done, _ = ray.wait([starting.ready], timeout=0)

@@ -1,7 +1,7 @@
 """Player on a machine of the cluster: a local evaluator on all of the machine's cores that plays pieces of batches.
 
 Nothing here depends on Ray: actor.py wraps a Player in an actor. The actor's threads call it concurrently, so that new
-work arrives while other calls wait for results. A player serves several clients: evaluators with their own batches.
+work arrives while another call waits for results.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PlayerSettings:
         env: The environment's name.
         env_options: The environment's options.
         file_sum: SHA-256 digest of the user's file that defines the environment; None: no such file is used.
-        networks: The networks that genomes refer to by index.
+        network: The network.
         device: Device for networks: "auto", "cpu" or "gpu".
         behavior: Behavior to record of each episode; None: no behavior is recorded.
         kind: Kind of the populations' mutations; see LocalEvaluator.
@@ -54,7 +54,7 @@ class PlayerSettings:
     env: str
     env_options: Mapping[str, Any]
     file_sum: str | None
-    networks: tuple[Network, ...]
+    network: Network
     device: str = "auto"
     behavior: Behavior | None = None
     lanes: int | None = None
@@ -80,7 +80,7 @@ class PlayerFacts:
         frame_skip: Emulator frames per step.
         observation_size: Length of an observation as a flat vector.
         num_actions: Number of the environment's actions.
-        network_texts: The networks as layer lists.
+        network_text: The network as a layer list.
         behavior_size: Number of behavior values recorded per episode.
         behavior_dtype: NumPy's name of their dtype.
     """
@@ -92,19 +92,18 @@ class PlayerFacts:
     frame_skip: int
     observation_size: int
     num_actions: int
-    network_texts: Sequence[str]
+    network_text: str
     behavior_size: int
     behavior_dtype: str
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Work that a player has done for a client since the last report.
+    """Results since the last report, and the work of a player.
 
     Attributes:
         results: Pairs of a batch's number and its new results, whose ids are indices in the batch.
-        work: Work since the client's first call: about the client's share of the played steps, in proportion to those
-            of its finished episodes, and the time of the player's worker threads, which work for all clients.
+        work: All work so far.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
@@ -143,7 +142,7 @@ class Player(Closing):
             raise UserError(f"{where} differs from the file on the driver's machine")
         self._evaluator = LocalEvaluator(
             environment,
-            settings.networks,
+            settings.network,
             device=settings.device,
             threads=threads,
             lanes=settings.lanes,
@@ -156,9 +155,11 @@ class Player(Closing):
             reference_batch=reference_batch,
         )
         self._fetch = fetch
-        self._clients: dict[str, _Client] = {}
-        self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the batch of the local evaluator
-        self._steps = 0  # played so far, and attributed to clients
+        self._readers: dict[int, TableReader] = {}  # by the number of the batch
+        self._pieces: dict[Batch, Piece] = {}  # by the batch of the local evaluator
+        self._results: list[tuple[int, EpisodeResults]] = []  # since the last report
+        self._new = 0  # number of episodes in them
+        self._waits_for: int | None = None  # number of new episodes that a pending results() waits for
         self._news = threading.Condition()  # new results; its lock also guards the attributes above
         self._failure: BaseException | None = None
         self._collector = threading.Thread(target=self._collect, name="results", daemon=True)
@@ -176,40 +177,35 @@ class Player(Closing):
             frame_skip=own.frame_skip,
             observation_size=own.observation_size,
             num_actions=own.num_actions,
-            network_texts=own.network_texts,
+            network_text=own.network_texts[0],
             behavior_size=own.behavior_size,
             behavior_dtype=own.behavior_dtype.str,
         )
 
-    def submit(
-        self, client: str, pieces: Sequence[tuple[Piece, int]], new: Mapping[int, Any], over: Sequence[int] = ()
-    ) -> None:
+    def submit(self, pieces: Sequence[tuple[Piece, int]], new: Mapping[int, Any], over: Sequence[int] = ()) -> None:
         """Submit pieces and return immediately.
 
         Args:
-            client: Name of the client.
             pieces: Pairs of a piece and the priority of its batch.
             new: Arguments of fetch() for batches that are new to this player, by their numbers.
             over: Numbers of finished batches.
         """
-        own = self._client(client)
         for number, where in new.items():
             table, vectors = self._fetch(where)
-            own.readers[number] = TableReader(table, [Center(vector) for vector in vectors])
+            self._readers[number] = TableReader(table, [Center(vector) for vector in vectors])
         for piece, priority in pieces:
-            reader = own.readers[piece.batch]
+            reader = self._readers[piece.batch]
             episodes = reader.episodes(piece.episodes)
             with self._news:  # so that _collect() finds the piece of each batch
                 batch = self._evaluator.submit(episodes, priority, parents=reader.shared_parents(piece.episodes))
-                self._pieces[batch] = own, piece
+                self._pieces[batch] = piece
         for number in over:
-            own.readers.pop(number, None)
+            self._readers.pop(number, None)
 
-    def results(self, client: str, at_least: int, seconds: float) -> Report:
-        """Report the episodes of a client that have finished since the client's last call.
+    def results(self, at_least: int, seconds: float) -> Report:
+        """Report the episodes that have finished since the last call.
 
         Args:
-            client: Name of the client.
             at_least: Number of episodes to wait for.
             seconds: Maximal time to wait.
 
@@ -217,26 +213,13 @@ class Player(Closing):
             EnvironmentFailure: An environment failed; the player is unusable.
         """
         with self._news:
-            own = self._client(client)
-            own.waits_for = at_least
-            self._news.wait_for(lambda: own.new >= at_least or self._failure is not None, seconds)
-            own.waits_for = None
-            self.check()
-            results, own.results, own.new = own.results, [], 0
-            return Report(results, replace(self._evaluator.work() - own.before, steps=round(own.steps)))
-
-    def forget(self, client: str) -> None:
-        """Drop the data of a disconnected client, once its episodes are finished.
-
-        Args:
-            client: Name of the client.
-        """
-        self._clients.pop(client, None)
-
-    def check(self) -> None:
-        """Raise the exception with which this player's evaluator failed, if it has failed."""
-        if self._failure is not None:
-            raise self._failure
+            self._waits_for = at_least
+            self._news.wait_for(lambda: self._new >= at_least or self._failure is not None, seconds)
+            self._waits_for = None
+            if self._failure is not None:
+                raise self._failure
+            results, self._results, self._new = self._results, [], 0
+            return Report(results, self._evaluator.work())
 
     def close(self) -> None:
         """Close the evaluator. May be called more than once."""
@@ -244,45 +227,24 @@ class Player(Closing):
         self._evaluator.close()
         self._collector.join()
 
-    def _client(self, name: str) -> _Client:
-        return self._clients.get(name) or self._clients.setdefault(name, _Client(self._evaluator.work()))
-
     def _collect(self) -> None:
-        """Sort the evaluator's results by client, as long as the process lives."""
+        """Collect the evaluator's results, as long as the process lives."""
         try:
             while True:
                 with self._news:
-                    wanted = [own.waits_for - own.new for own in self._clients.values() if own.waits_for is not None]
-                new = self._evaluator.results(max(1, min(wanted, default=1)))
+                    wanted = 1 if self._waits_for is None else self._waits_for - self._new
+                new = self._evaluator.results(max(1, wanted))
                 if not new:
                     continue
                 with self._news:
-                    self._sort(new)
+                    for batch, results in new:
+                        piece = self._pieces[batch]
+                        self._results.append((piece.batch, replace(results, ids=piece.episodes[results.ids])))
+                        self._new += len(results)
+                        if not batch.left:
+                            del self._pieces[batch]
                     self._news.notify_all()
         except BaseException as error:
             with self._news:
                 self._failure = error
                 self._news.notify_all()
-
-    def _sort(self, new: Sequence[tuple[Batch, EpisodeResults]]) -> None:
-        before, self._steps = self._steps, self._evaluator.work().steps
-        share = (self._steps - before) / max(1, sum(int(results.steps.sum()) for _, results in new))
-        for batch, results in new:
-            own, piece = self._pieces[batch]
-            own.results.append((piece.batch, replace(results, ids=piece.episodes[results.ids])))
-            own.new += len(results)
-            own.steps += share * int(results.steps.sum())
-            if not batch.left:
-                del self._pieces[batch]
-
-
-@dataclass(eq=False)
-class _Client:
-    """Client with its unreported results."""
-
-    before: Work  # of the player, at the client's first call
-    readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch
-    results: list[tuple[int, EpisodeResults]] = field(default_factory=list)  # since its last report
-    new: int = 0  # number of episodes in `results`
-    steps: float = 0.0
-    waits_for: int | None = None  # number of episodes that a pending results() waits for

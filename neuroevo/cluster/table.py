@@ -41,22 +41,20 @@ class EpisodeTable:
         return len(self.episode_nodes)
 
 
-def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
+def table_of(episodes: Sequence[Episode]) -> EpisodeTable:
     """Encode episodes as a table.
 
     Args:
         episodes: The episodes, at least one.
-        network: Index, among the table's networks, of the network that is network 0 of the genomes.
     """
     tree, nodes = encode(episode.genome for episode in episodes)
     numbers: dict[Normalizer | None, int] = {None: -1}
     for episode in episodes:
         if episode.normalizer not in numbers:
             numbers[episode.normalizer] = len(numbers) - 1
-    own = tree.root_networks < 0  # networks of the genomes themselves
     children = Counter(tree.parents[np.unique(nodes[nodes >= 0])].tolist())
     return EpisodeTable(
-        tree=replace(tree, root_networks=np.where(own, tree.root_networks, tree.root_networks + np.int32(network))),
+        tree=tree,
         shared=np.array([node for node, count in children.items() if count > 1], np.int32),
         episode_nodes=nodes,
         episode_seeds=np.array([episode.seed for episode in episodes], np.int64),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.config.schema import Cluster, Config, Hardware
+from neuroevo.config.schema import Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.extras import require
 from neuroevo.core.genome import GAUSSIAN
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
     from neuroevo.accelerated.evaluator import AcceleratedEvaluator
     from neuroevo.cluster.evaluator import ClusterEvaluator
-    from neuroevo.cluster.player import PlayerSettings
-    from neuroevo.networks.network import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator
@@ -106,49 +103,15 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
     require("cluster", "ray")
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.machines import Machines
-
-    player = _player_settings(config, (config.network,))
-    machines = Machines(player, reference_batch, config.hardware.threads, config.cluster.head_plays)
-    return ClusterEvaluator(config.cluster, machines)
-
-
-def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
-    """Make an evaluator whose pipeline is shared by processes of a Ray job; see neuroevo/cluster/sharing.py.
-
-    Args:
-        config: The configuration; its network has no vbn layers.
-        networks: Networks of all processes that share the pipeline. A network that is not among them, or that has
-            another dtype, gets a separate pipeline.
-        turn: Index of this process; processes are assigned to machines round-robin.
-
-    Returns:
-        The evaluator. The pipeline runs in other processes; this process does not import TensorFlow.
-
-    Raises:
-        UserError: As make_evaluator().
-    """
-    from neuroevo.cluster.evaluator import ClusterEvaluator
-    from neuroevo.cluster.sharing import SharedMachine
-
-    own = config.network
-    together = [each for each in networks if each.dtype == own.dtype and not each.needs_reference]
-    if own not in together:
-        together = [own]
-    player = _player_settings(config, tuple(together))
-    machine = SharedMachine(player, config.hardware.threads, turn=turn)
-    return ClusterEvaluator(Cluster(address="auto"), machine, together.index(own))
-
-
-def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSettings:
     from neuroevo.cluster.origin import origin
     from neuroevo.cluster.player import PlayerSettings
 
     hardware, file = config.hardware, config.environment.file
-    return PlayerSettings(
+    player = PlayerSettings(
         env=config.env.name,
         env_options=config.env.options,
         file_sum=None if file is None else file.sha256(),
-        networks=networks,
+        network=config.network,
         device=hardware.device,
         behavior=config.recorded_behavior,
         kind=config.algorithm.mutation_kind,
@@ -161,6 +124,8 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         modules=kept_modules(),
         folder=current_folder(),
     )
+    machines = Machines(player, reference_batch, hardware.threads, config.cluster.head_plays)
+    return ClusterEvaluator(config.cluster, machines)
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:

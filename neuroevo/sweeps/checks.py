@@ -110,9 +110,8 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
             refuse_if(len(given) > 1, key, f"expected one with {search}", given)
         reason = f"{search} draws a seed for each trial; remove this key, or set training.seed"
         refuse_if(chosen.seeds is not None, "seeds", reason, chosen.seeds)
-    ray = chosen.shared or chosen.cluster != "none"
-    reason = 'run as processes of this machine, without forks; not supported with search = "pbt", shared or cluster'
-    refuse_if(others and (pbt or ray), "implementations", reason, others)
+    reason = 'run as processes of this machine, without forks; not supported with search = "pbt" or cluster'
+    refuse_if(others and (pbt or chosen.cluster != "none"), "implementations", reason, others)
     for name in others:
         with collected(problems):
             function_of(name)

@@ -140,13 +140,12 @@ class _Driver:
 
     def _executor(self) -> Executor:
         chosen = self._sweep.settings
-        if not chosen.shared and chosen.cluster == "none":
+        if chosen.cluster == "none":
             return Processes(self._sweep, self._lock, self._program)
-        address = "local" if chosen.cluster == "none" else chosen.cluster
         require("cluster", "ray")
         from neuroevo.sweeps.ray_tasks import RayTasks
 
-        return RayTasks(self._sweep, address)
+        return RayTasks(self._sweep, chosen.cluster)
 
     def _next(self) -> Iterator[Trial]:
         """Yield the trials that an interrupted process was training, then waiting and new ones."""

@@ -1,14 +1,12 @@
-"""Executor of trials as tasks of a Ray cluster whose machines share a file system. Trials may share a player."""
+"""Executor of trials as tasks of a Ray cluster whose machines share a file system."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import ray
@@ -17,19 +15,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from typing_extensions import override
 
 from neuroevo.cluster.connection import join, leave, nodes, reason_of
-from neuroevo.cluster.sharing import end_players
 from neuroevo.config.load import make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.networks.network import Network
-from neuroevo.sessions.evaluators import info_of, make_evaluator, make_shared_evaluator
+from neuroevo.sessions.evaluators import info_of, make_evaluator
 from neuroevo.sessions.folder import RunFolder
 from neuroevo.sessions.training_run import run
-from neuroevo.sweeps.checks import attempt
 from neuroevo.sweeps.executors import STOP_SECONDS, End, Executor
 from neuroevo.sweeps.sweep import Sweep, Trial
-
-_MOST_NETWORKS = 16  # maximal number of networks of a shared player
 
 
 class RayTasks(Executor):
@@ -42,10 +35,7 @@ class RayTasks(Executor):
 
     def __init__(self, sweep: Sweep, address: str):
         self._sweep = sweep
-        # Every process that runs this sweep uses the same name; only one runs at a time.
-        self._leaves = join(address, hashlib.sha256(bytes(sweep.out)).hexdigest())
-        end_players()  # left by a killed process
-        self._networks = shared_networks(sweep) if sweep.settings.shared else None
+        self._leaves = join(address)
         self._running: dict[int, Any] = {}
         self._machines: dict[int, str] = {}
         self._train = ray.remote(_train)
@@ -57,7 +47,7 @@ class RayTasks(Executor):
         folder, trust = str(self._sweep.out / trial.folder), self._sweep.trust
         # Reserve no core: trials of other sweeps would wait for it, possibly for days.
         self._running[trial.number] = self._train.options(num_cpus=0, max_retries=0, scheduling_strategy=there).remote(
-            config.tables(), folder, trust, self._networks, trial.number, os.getcwd(), sys.argv
+            config.tables(), folder, trust, os.getcwd(), sys.argv
         )
 
     def _machine(self) -> str:
@@ -96,30 +86,14 @@ class RayTasks(Executor):
             ray.cancel(task)
         self._done(STOP_SECONDS)
         self._running.clear()
-        end_players()
         if self._leaves:
             leave()
-
-
-def shared_networks(sweep: Sweep) -> list[Network]:
-    """Return all networks that trials may have, for a shared player; empty if they are more than _MOST_NETWORKS."""
-    domains = {key: domain.values for key, domain in sweep.space.items() if key.startswith("network.")}
-    networks: dict[Network, None] = {}
-    for tables, values in product(sweep.tables.values(), product(*domains.values())):
-        config, _ = attempt(tables, dict(zip(domains, values, strict=True)))
-        if config:
-            networks[config.network] = None
-        if len(networks) > _MOST_NETWORKS:
-            return []
-    return list(networks)
 
 
 def _train(
     tables: Mapping[str, Any],
     folder: str,
     trust: bool,
-    networks: Sequence[Network] | None,
-    turn: int,
     where: str,
     command: Sequence[str],
 ) -> str:
@@ -128,11 +102,7 @@ def _train(
     try:
         config = make_config(tables)
         made = RunFolder.resume_or_create(folder, config, trust=trust)
-        # Reference batches differ between trials, and players have no accelerator.
-        if networks is None or config.needs_reference or config.environment.accelerated:
-            evaluator = make_evaluator(made.config, made.reference_batch)
-        else:
-            evaluator = make_shared_evaluator(made.config, networks, turn)
+        evaluator = make_evaluator(made.config, made.reference_batch)
         with evaluator, made.open(command, info_of(evaluator)):
             run(made.config, evaluator, made)
     except UserError as error:

@@ -83,9 +83,6 @@ class SweepSettings:
     random and human play."""
     parallel: Count = 1
     """Number of trials trained in parallel; they share the machine's hardware threads equally."""
-    shared: bool = False
-    """Play the episodes of all trials on a machine in one pipeline, through Ray, which takes less memory and fills the
-    slots that single trials leave idle."""
     cluster: Annotated[str, cluster_address("none", "local", "auto")] = "none"
     """Ray cluster on which trials run: "none" for processes of this machine, "local", "auto", or HOST:PORT of its head.
     All machines need access to the same `out`."""

@@ -38,7 +38,7 @@ _NOT_OWN = (
     "author, pass --trust; see docs/security.md"
 )
 # Settings that may change when a sweep is resumed; configurations, games and seeds may be added.
-_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "implementations", "seeds")
+_FREE = ("parallel", "cluster", "out", "set", "normalize", "configs", "games", "implementations", "seeds")
 _STATES = {"waiting": "WAITING", "running": "RUNNING", "finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL"}
 _STATUSES: dict[str, Any] = {state: status for status, state in _STATES.items()}
 _BEGUN_WITH = ("number", "label", "game", "seed", "values", "folder")

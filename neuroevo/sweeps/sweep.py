@@ -237,7 +237,7 @@ def load_sweep(
         parallel=min(parallel or chosen.parallel, count if chosen.search == "grid" else chosen.trials or 1),
         seeds=None if SEED in changed else chosen.seeds or [0],
     )
-    if final.parallel > 1 and not final.shared and final.cluster == "none":
+    if final.parallel > 1 and final.cluster == "none":
         threads = max(usable_cores() // final.parallel, 1)  # a trial's share, unless its configuration sets threads
         for key, config in configs.items():
             if config.hardware.threads is None:

@@ -20,7 +20,7 @@ from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 
 NETWORK = Network(name="mlp", hidden=(6,))
-SETTINGS = PlayerSettings("HardMaze-v0", {}, None, (NETWORK,), device="cpu", origin=origin())
+SETTINGS = PlayerSettings("HardMaze-v0", {}, None, NETWORK, device="cpu", origin=origin())
 SCALE = float(np.float32(0.1))
 
 
@@ -43,14 +43,14 @@ def episodes_of(bases):
     return [Episode(child, seed, 50) for child in children for seed in (3, 4)]
 
 
-def played(player, tables, pieces, client="run"):
-    """Return the outcomes of a client's pieces, as batches of the sizes of the tables."""
+def played(player, tables, pieces):
+    """Return the outcomes of pieces, as batches of the sizes of the tables."""
     batches = {number: Batch(len(table)) for number, table in tables.items()}
     new = {piece.batch: piece.batch for piece in pieces}
-    player.submit(client, [(piece, 0) for piece in pieces[:1]], new)
-    player.submit(client, [(piece, 0) for piece in pieces[1:]], {})
+    player.submit([(piece, 0) for piece in pieces[:1]], new)
+    player.submit([(piece, 0) for piece in pieces[1:]], {})
     while any(batch.left for batch in batches.values()):
-        for number, results in player.results(client, 1, 0.5).results:
+        for number, results in player.results(1, 0.5).results:
             batches[number].book(results)
     return {number: batch.outcomes for number, batch in batches.items()}
 
@@ -73,13 +73,13 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
     for number, outcomes in found.items():
         assert np.array_equal(outcomes.returns, expected[number].returns)
         assert np.array_equal(outcomes.steps, expected[number].steps)
-    done = player.results("run", 1, 0.0)
+    done = player.results(1, 0.0)
     assert done.results == [] and 0 < done.work.busy_seconds < done.work.thread_seconds
     steps = sum(int(outcomes.steps.sum()) for outcomes in expected.values())
     assert steps / 2 <= done.work.steps <= steps  # the two episodes of a genome are identical and may share a play
-    player.submit("run", [], {}, over=[0, 1])
+    player.submit([], {}, over=[0, 1])
     with pytest.raises(KeyError):
-        player.submit("run", [(pieces[0], 0)], {})  # it has forgotten the table
+        player.submit([(pieces[0], 0)], {})  # it has forgotten the table
     played(player, tables, [Piece(0, np.arange(8, dtype=np.int32)), *pieces[0::2]])
     assert fetched == [1, 0, 0, 1]
 
@@ -103,61 +103,24 @@ def test_new_pieces_reach_a_player_that_waits(make_player):
     later = threading.Timer(
         0.2,
         player.submit,
-        ("run", [(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None}),
+        ([(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None}),
     )
     later.start()
     begun, reports = time.monotonic(), 0
     while reports < 4:
-        reports += sum(len(results) for _, results in player.results("run", 1, 60.0).results)
+        reports += sum(len(results) for _, results in player.results(1, 60.0).results)
     assert time.monotonic() - begun < 60
 
 
-def test_clients_get_their_own_results(make_player):
-    """Their batches have the same numbers, and they wait at the same time, for different counts."""
-    episodes = {name: episodes_of([seed, seed + 10]) for seed, name in enumerate("abc")}
-    with LocalEvaluator("HardMaze-v0", NETWORK, threads=1) as evaluator:
-        expected = {name: evaluator.evaluate(own) for name, own in episodes.items()}
-    tables = {name: table_of(own) for name, own in episodes.items()}
-    player = make_player(SETTINGS, 1, None, lambda name: (tables[name], []))
-    found = {name: Batch(len(own)) for name, own in episodes.items()}
-
-    def play(name, at_least):
-        for begin in (0, 5):
-            piece = Piece(7, np.arange(begin, min(begin + 5, 8), dtype=np.int32))
-            player.submit(name, [(piece, 0)], {7: name} if begin == 0 else {})
-        while found[name].left:
-            for _, results in player.results(name, min(at_least, found[name].left), 60.0).results:
-                found[name].book(results)
-
-    threads = [threading.Thread(target=play, args=each) for each in zip("abc", (1, 3, 8), strict=True)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    for name, outcomes in expected.items():
-        assert np.array_equal(found[name].outcomes.returns, outcomes.returns)
-    steps = {name: player.results(name, 1, 0.0).work.steps for name in "abc"}
-    every = sum(int(outcomes.steps.sum()) for outcomes in expected.values())
-    assert min(steps.values()) > 0 and every / 2 - 1 <= sum(steps.values()) <= every + 1  # as above; rounded
-    late = player.results("late", 1, 0.0).work  # which is not charged with what others had done before it came
-    assert late.busy_seconds <= late.thread_seconds < player.results("b", 1, 0.0).work.thread_seconds
-    player.forget("a")
-    assert player.results("a", 1, 0.0).work.steps == 0
-    assert player.results("b", 1, 0.0).work.steps == steps["b"]
-
-
-def test_a_failure_reaches_every_client(make_player):
+def test_a_failure_is_raised_by_every_call(make_player):
     options = {"workers": 1, "kwargs": {"what": "raise", "at": 2}}
     settings = replace(SETTINGS, env="gymnasium:tests.support.gymnasium_toys:ToyTrouble-v0", env_options=options)
     table = table_of(episodes_of([1]))
     player = make_player(settings, 1, None, lambda where: (table, []))
-    player.check()
-    player.submit("a", [(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None})
-    for name in "ab":
+    player.submit([(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None})
+    for _ in range(2):
         with pytest.raises(EnvironmentFailure, match="the toy broke"):
-            player.results(name, 1, 60.0)
-    with pytest.raises(EnvironmentFailure):
-        player.check()
+            player.results(1, 60.0)
 
 
 def test_an_environment_that_fails_by_chance(make_player, tmp_path, monkeypatch):

@@ -90,7 +90,6 @@ def test_an_implementation_ends_with_its_sweep(tmp_path):
         ('implementations = ["tests.support.implementation:none"]', "", "has no function none"),
         ('implementations = ["tests.support.implementation:not_a_function"]', "", "has no function not_a_function"),
         (f'implementations = ["{MADE_UP}", "{MADE_UP}"]', "sweep.implementations", "2 entries have the name made_up"),
-        (f'implementations = ["{MADE_UP}"]\nshared = true', "sweep.implementations", "processes of this machine"),
         (f'implementations = ["{MADE_UP}"]\ncluster = "auto"', "sweep.implementations", "processes of this machine"),
         (
             f'implementations = ["neuroevo", "{MADE_UP}"]\nsearch = "random"\ntrials = 2',

@@ -23,10 +23,9 @@ SWEEP = """
 configs = "paced.toml"
 seeds = {seeds}
 parallel = {parallel}
-shared = {shared}
 cluster = "{address}"
 """
-TITLES = ("PlayerActor", "ray::_train")  # of the processes of players and trials
+TITLE = "ray::_train"  # of the processes of trials
 
 
 class Command:
@@ -74,38 +73,30 @@ class Command:
 @pytest.mark.slow
 @pytest.mark.thorough
 def test_several_sweeps_one_of_which_is_killed_and_resumed(tmp_path):
-    """Run sweeps on a machine with one core; two of them have players with equal settings."""
+    """Run sweeps on a machine with one core."""
     (pace := tmp_path / "paced").touch()
     with SimulatedCluster(1) as cluster:
-
-        def found(*titles):
-            return [pid for title in titles for pid in players_of(cluster.address, title)]
-
-        alone = {"parallel": 1, "shared": "false", "address": cluster.address}
-        own = Command(tmp_path / "own", pace, generations=100, seeds=[3], **alone)
-        shared = {"shared": "true", "address": cluster.address}
-        killed = Command(tmp_path / "killed", pace, parallel=2, seeds=[0, 1], **shared)
-        other = Command(tmp_path / "other", pace, parallel=1, seeds=[2], **shared)
+        address = cluster.address
+        own = Command(tmp_path / "own", pace, generations=100, parallel=1, seeds=[3], address=address)
+        killed = Command(tmp_path / "killed", pace, parallel=2, seeds=[0, 1], address=address)
+        other = Command(tmp_path / "other", pace, parallel=1, seeds=[2], address=address)
         first = own.start()
         own.wait_for_more(first)
         second, third = killed.start(), other.start()
         killed.wait_for_more(second)
         other.wait_for_more(third)
-        players = set(found("PlayerActor"))
-        assert len(players) == 2
         second.kill()
         second.communicate()
         other.wait_for_more(third)
         second = killed.start()
         killed.wait_for_more(second)
-        assert len(found("PlayerActor")) == 2 and len(players.intersection(found("PlayerActor"))) == 1
         own.wait_for_more(first)
-        assert len(found("ray::_train")) == 4
+        assert len(players_of(address, TITLE)) == 4
         pace.unlink()
         for process in (first, second, third):
             finish(process)
-        deadline = time.monotonic() + 60  # an abandoned player stays for twice that time
-        while left := found(*TITLES):
+        deadline = time.monotonic() + 60
+        while left := players_of(address, TITLE):
             assert time.monotonic() < deadline, left
             time.sleep(0.1)
     resumed = {each: [info_of(run)["resumed"] for run in each.runs] for each in (own, killed, other)}

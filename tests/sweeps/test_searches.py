@@ -4,7 +4,6 @@ import optuna
 import pytest
 
 from neuroevo.core.problems import ConfigError
-from neuroevo.networks.network import Network
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
@@ -203,16 +202,3 @@ def test_asha_and_hyperband_follow_the_budget():
     assert rungs("asha", {}, 64)[0] == 4
     assert rungs("asha", {"min_resource": 3}, 64)[0] == 3
     assert make_pruner("hyperband", {}, 32)._max_resource == 32
-
-
-def test_which_networks_share(tmp_path):
-    lists = '"network.hidden" = [[4], [8]]\n"network.activation" = ["tanh", "relu"]\n"algorithm.sigma" = [0.1, 0.2]\n'
-    many = '"network.hidden" = [' + ", ".join(f"[{units}]" for units in range(1, 18)) + "]\n"
-    shared_networks = pytest.importorskip("neuroevo.sweeps.ray_tasks").shared_networks
-    for space, count in ((lists, 4), ('"algorithm.sigma" = [0.1]', 1), (many, 0)):
-        for text in ("", 'search = "tpe"\ntrials = 2'):
-            networks = shared_networks(load(tmp_path, text, space))
-            assert len(networks) == len(set(networks)) == count
-            assert all(isinstance(network, Network) for network in networks)
-    grid = load(tmp_path, "", lists)
-    assert set(shared_networks(grid)) == {grid.config(trial).network for trial in grid.points}

@@ -103,7 +103,6 @@ def test_hardware_threads_are_shared_out(tmp_path):
     assert threads(ONE + "seeds = 2\nparallel = 1") is None
     assert threads(ONE + "parallel = 2") is None  # of one trial
     assert threads(ONE + 'seeds = 2\nparallel = 2\nset = ["hardware.threads=3"]') == 3
-    assert threads(ONE + "seeds = 2\nparallel = 2\nshared = true") is None  # the pipeline has them
 
 
 def test_a_game_under_two_names_is_two_games(tmp_path):
