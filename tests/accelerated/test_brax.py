@@ -37,7 +37,8 @@ from neuroevo.sweeps.sweep import load_sweep
 from tests.support.databases import query
 from tests.support.runs import count_rows, results
 
-ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
+# Of fewer than 4 lanes no half is compiled, which takes as long again; test_lanes has one.
+ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 3, "max_episode_steps": 200}}
 MLP = {"name": "mlp", "hidden": [8]}
 TRAINING = {"seed": 3, "generations": 3, "validation_episodes": 2, "test_episodes": 3}
 GA = {"name": "ga", "population": 24, "parents": 4, "sigma": 0.5, "validation_candidates": 2}
@@ -101,6 +102,7 @@ def test_a_run_that_goes_on_is_the_same(tmp_path):
     np.testing.assert_array_equal(evaluation.outcomes.returns, again.returns)
 
 
+@pytest.mark.thorough
 def test_lanes_do_not_matter_here():
     asked = [Episode(Genome(1).child(seed, 0.5), seed) for seed in range(40)]
     returns = []

@@ -46,7 +46,7 @@ OPTIONS = {
     "sensor_reward_weights": {"spin": -0.1, "angle": 0.5},
     "ctrl_cost_weight": 0.01,
     "max_episode_steps": 40,
-    "lanes": 3,  # of fewer than 4 no half is compiled, which takes as long again; test_brax has one
+    "lanes": 3,  # of fewer than 4 no half is compiled, which takes as long again; test_lanes has one
 }
 WEIGHTS = {0: 0.5, 1: -0.1}  # by the sensors' places
 

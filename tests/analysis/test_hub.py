@@ -50,12 +50,13 @@ def hub(toy_command):
         yield hub
 
 
+SMOKE = {"training.generations": 1, "training.test_episodes": 2, "training.max_episode_steps": 60}
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run on Atari."""
-    return neuroevo.train(
-        "smoke", {"training.generations": 1, "training.test_episodes": 2}, out=tmp_path_factory.mktemp("hub") / "run"
-    )
+    return neuroevo.train("smoke", SMOKE, out=tmp_path_factory.mktemp("hub") / "run")
 
 
 def command(hub, folder, *arguments, **variables):
@@ -95,7 +96,7 @@ def test_a_run_is_pushed_pulled_and_continued(hub, trained, tmp_path):
 
     copied = shutil.copytree(trained.path, tmp_path / "copied")
     both = [
-        neuroevo.train("smoke", {"training.generations": 2, "training.test_episodes": 2}, out=path, resume=True)
+        neuroevo.train("smoke", {**SMOKE, "training.generations": 2}, out=path, resume=True)
         for path in (copied, pulled.path)
     ]
     assert both[0].elite() == both[1].elite() and len(both[1].rows()) == 2

@@ -222,7 +222,7 @@ def test_the_exported_model_plays_as_evaluate(path, exported):
     import keras
 
     model = keras.models.load_model(exported["keras"])
-    seeds, max_episode_steps = episode_seeds(6), 250
+    seeds, max_episode_steps = episode_seeds(6), 120
     pool = EnvPool(registry.resolve("frostbite"), len(seeds))
     live = np.arange(len(seeds))
     returns, steps = np.zeros(len(seeds)), np.zeros(len(seeds), np.int64)

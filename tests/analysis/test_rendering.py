@@ -125,7 +125,7 @@ def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
 
 
 def test_members_side_by_side(path, tmp_path):
-    reader, max_episode_steps = RunReader(path), 400
+    reader, max_episode_steps = RunReader(path), 250
     lines, pictures = video_of(
         path,
         "--members",

@@ -16,7 +16,7 @@ from tests.support.atari_reference import GymnasiumEnv, noops_of
 # 250 rows of PAL that lose their color now and then (Air Raid).
 GAMES = ["breakout", "pong", "seaquest", "frostbite", "ms_pacman", "qbert", "king_kong", "air_raid"]
 gymnasium.register_envs(ale_py)
-CUTOFFS = [1000, 403, 2, 1201, 1, 5, 0, 1198]  # frames, episode by episode; most are no multiple of the frame skip
+CUTOFFS = [403, 2, 1, 601, 5, 0, 1198]  # frames, episode by episode; most are no multiple of the frame skip
 
 
 def make(game, slots=1, **options):
@@ -43,8 +43,8 @@ def assert_equal_play(pool, reference, steps, rng, cutoffs=CUTOFFS):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_600_steps_equal_gymnasium(game):
-    assert assert_equal_play(make(game), GymnasiumEnv(game), 600, np.random.default_rng(GAMES.index(game))) >= 4
+def test_300_steps_equal_gymnasium(game):
+    assert assert_equal_play(make(game), GymnasiumEnv(game), 300, np.random.default_rng(GAMES.index(game))) >= 4
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -67,7 +67,7 @@ def test_frame_skips_equal_gymnasium(frame_skip):
 def test_noop_max_equals_gymnasium(noop_max):
     for game in ("qbert", "breakout"):
         pool, reference = make(game, noop_max=noop_max), GymnasiumEnv(game, noop_max=noop_max)
-        assert_equal_play(pool, reference, 60, np.random.default_rng(noop_max), [40, 17])
+        assert_equal_play(pool, reference, 30, np.random.default_rng(noop_max), [40, 17])
 
 
 def test_terminal_on_life_loss_equals_gymnasium():
@@ -94,7 +94,7 @@ def test_a_slot_that_begins_again_shows_nothing_of_before(game):
     # step that used both of its screens, one of them, or no screen.
     pool, reference = make(game), GymnasiumEnv(game)
     rng = np.random.default_rng(6)
-    for seed in rng.integers(2**63, size=4).tolist():
+    for seed in rng.integers(2**63, size=2).tolist():
         actions = rng.integers(pool.num_actions, size=60).tolist()
         for max_frames in (4, 4, 8, 4, 3, 8, 200, 204, 1, 202, 203, 200):
             pool.reset([0], [seed], [max_frames])

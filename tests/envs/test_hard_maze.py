@@ -23,7 +23,7 @@ from tests.support.hard_maze_reference import GOAL_RADIUS, RADIUS, ReferenceMaze
 
 NAMES = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}
 PROTOCOLS = ("lehman", "uber")
-SEEDS = 12
+SEEDS = 6
 
 # Way points in the hard maze, from the start past two dead ends to the goal. The protocols' robots brake differently.
 WAY = (64 + 168j, 108 + 149j, 145 + 172j, 175 + 168j, 168 + 150j, 72 + 92j, 80 + 76j, 150 + 46j, 147 + 22j, 130 + 18j)

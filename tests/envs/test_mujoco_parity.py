@@ -14,7 +14,7 @@ from neuroevo.envs import mujoco
 from neuroevo.envs.mujoco import TASKS
 from tests.support.mujoco_reference import GymnasiumTask, make
 
-STEPS, OPTION_STEPS = 1000, 250  # 250 steps are enough for every option but one to have an effect
+STEPS, OPTION_STEPS = 1000, 80  # 80 steps are enough for every option but one to have an effect
 TOLERANCE = 1e-10  # of observation values and rewards
 
 # Values that are not the default. Those of xml_file are models with another time step, made by the test.

@@ -28,9 +28,9 @@ OTHERS = {"sweep": load_sweep}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 SECONDS = 240
-LONG = tuple(
-    f"docs/{name}.md" for name in ("tutorials/sweep", "guides/performance", "guides/tensorflow", "guides/looking")
-)
+LONG = ("tutorials/sweep", "guides/performance", "guides/tensorflow", "guides/looking")
+COMMON = ("questions",)  # whose commands other pages have, too
+THOROUGH = tuple(f"docs/{name}.md" for name in LONG + COMMON)
 
 
 def name_of(path):
@@ -54,10 +54,10 @@ def test_links_of_the_readme():
 
 
 def with_blocks():
-    """The pages that have blocks to run; some take long."""
+    """The pages that have blocks to run."""
     for path in PAGES:
         if any(block.runs for block in blocks_of(path)):
-            yield pytest.param(path, marks=[pytest.mark.thorough] * (name_of(path) in LONG), id=name_of(path))
+            yield pytest.param(path, marks=[pytest.mark.thorough] * (name_of(path) in THOROUGH), id=name_of(path))
 
 
 @pytest.mark.slow

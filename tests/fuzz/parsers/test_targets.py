@@ -38,7 +38,7 @@ def test_what_a_target_begins_with(inputs, name):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_mutants(inputs, name):
-    @fuzz(8)
+    @fuzz(3)
     @given(seed=seeds)
     def check(seed):
         for each in inputs[name]:
