@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from neuroevo.accelerated.evaluator import AcceleratedEvaluator
     from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.player import PlayerSettings
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator
@@ -103,11 +104,17 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
     require("cluster", "ray")
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.machines import Machines
+
+    machines = Machines(_player_settings(config), reference_batch, config.hardware.threads, config.cluster.head_plays)
+    return ClusterEvaluator(config.cluster, machines)
+
+
+def _player_settings(config: Config) -> PlayerSettings:
     from neuroevo.cluster.origin import origin
     from neuroevo.cluster.player import PlayerSettings
 
     hardware, file = config.hardware, config.environment.file
-    player = PlayerSettings(
+    return PlayerSettings(
         env=config.env.name,
         env_options=config.env.options,
         file_sum=None if file is None else file.sha256(),
@@ -124,8 +131,6 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
         modules=kept_modules(),
         folder=current_folder(),
     )
-    machines = Machines(player, reference_batch, hardware.threads, config.cluster.head_plays)
-    return ClusterEvaluator(config.cluster, machines)
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:

@@ -146,27 +146,13 @@ def test_what_has_no_accelerator(tmp_path):
         make_evaluator(config(env={"name": "brax:no_such_module:walker"}))
 
 
-def test_a_sweep_s_trials_play_by_themselves(tmp_path):
-    """Also those of a sweep whose trials share a pipeline."""
-    pytest.importorskip("ray")
-    from neuroevo.sweeps import ray_tasks
-
+def test_a_sweep_over_an_option_that_does_not_exist(tmp_path):
     (tmp_path / "pendulum.toml").write_text(config().toml())
-    text = '[sweep]\nconfigs = "pendulum.toml"\nshared = true\n[sweep.space]\n"algorithm.sigma" = [0.25, 0.5]\n'
     file = tmp_path / "sweep.toml"
-    file.write_text(text + '"env.options.backend" = ["mjx", "sprin"]\n')
+    file.write_text('[sweep]\nconfigs = "pendulum.toml"\n[sweep.space]\n"env.options.backend" = ["mjx", "sprin"]\n')
     with pytest.raises(ConfigError) as caught:
         load_sweep(file)
     assert "env.options.backend" in caught.value.problems[0].key
-    file.write_text(text)
-    sweep = load_sweep(file, out=tmp_path / "out")
-    trial, _ = sweep.points
-    made = sweep.config(trial)
-    folder = sweep.out / trial.folder
-    networks = [made.network]
-    assert ray_tasks._train(made.tables(), str(folder), False, networks, 0, os.getcwd(), ["test"]) == ""
-    alone = neuroevo.train(made, out=tmp_path / "alone")
-    assert results(folder) == results(alone.path)
 
 
 def test_an_elite_is_exported():

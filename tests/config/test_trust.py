@@ -366,7 +366,7 @@ def test_nothing_else_in_the_folder_is_imported(user, own):
 def test_machines_of_a_cluster_get_kept_modules_from_the_driver(user, own):
     (user.work / "theirs.py").unlink()
     config = neuroevo.load_config(own / "config.toml")
-    settings = evaluators._player_settings(config, (config.network,))
+    settings = evaluators._player_settings(config)
     sys.modules.pop("theirs")
     user_module.keep({})  # as in a process on another machine
     assert user.has_run()

@@ -19,12 +19,12 @@ GRID = """
 search = "grid"
 parallel = 2
 cluster = "local"
-set = ["training.generations=6"]
+set = ["training.generations=25"]
 """
 
 
 class Killing(Listener):
-    """Watcher that kills the processes of all trials once, when one of them has finished its third generation."""
+    """Watcher that kills the processes of all trials once, when one of them has finished a generation."""
 
     killed = 0
 
@@ -32,7 +32,7 @@ class Killing(Listener):
         import ray
 
         super().result(trial, row)
-        if not self.killed and row["generation"] == 2:
+        if not self.killed:
             found = players_of(ray.get_runtime_context().gcs_address, "ray::_train")
             self.killed = len(found)
             for pid in found:
