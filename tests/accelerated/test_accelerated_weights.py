@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center, Genome, Scaled
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
@@ -38,6 +39,20 @@ def test_rows_of_all_kinds_of_genomes():
         np.testing.assert_array_equal(bits(row), bits(native.theta(genome)))
     np.testing.assert_array_equal(found, np.asarray(rows.rows(genomes)))  # what is kept is the same
     np.testing.assert_array_equal(np.asarray(rows.rows(genomes[::-1])), found[::-1])
+    younger = genomes[3].child(9, 0.1).child(10, 0.1).child(12, -0.1)  # from a row that is kept
+    np.testing.assert_array_equal(bits(rows.rows([younger])[0]), bits(native.theta(younger)))
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_other_mutations_than_gaussian_ones_are_refused(later):
+    from neuroevo.accelerated.weights import GenomeRows
+
+    native = NativeWeights([text_of("mlp")])
+    genome = Genome(1).child(2, 0.5, Scaled(Center(native.theta(Genome(4)))))
+    for seed in range(later):
+        genome = genome.child(seed, 0.5)
+    with pytest.raises(UserError, match="expected Gaussian noise on the accelerator"):
+        GenomeRows(native).rows([Genome(3), genome])
 
 
 OTHER = "input float32 21; dense 19 1.0; bias; layer_norm; leaky_relu 0.2; dense 33 1.0; silu; dense 9 1.0; gelu; bias"
